@@ -5,6 +5,8 @@
 #include "lib/core/filter.bpf.h"
 #include "app/bashreadline.h"
 
+RECORD(bashreadline_event);
+
 struct prompt {
 	struct call call;
 };

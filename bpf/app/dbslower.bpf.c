@@ -5,6 +5,8 @@
 #include "lib/targets/database.bpf.h"
 #include "app/dbslower.h"
 
+RECORD(dbslower_event);
+
 OPT_OR(__u64, min_ns, 1000000);
 
 struct timed_query {

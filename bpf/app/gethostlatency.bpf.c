@@ -6,6 +6,8 @@
 #include "lib/core/program.bpf.h"
 #include "app/gethostlatency.h"
 
+RECORD(gethostlatency_event);
+
 struct lookup {
 	struct call call;
 	u64 name_at;  /* address in user memory */

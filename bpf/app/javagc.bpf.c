@@ -5,6 +5,8 @@
 #include "lib/targets/roles.bpf.h"
 #include "app/javagc.h"
 
+RECORD(javagc_event);
+
 /* A collection is done by one thread of the virtual machine from start to end. */
 struct collection {
 	struct {

@@ -7,6 +7,8 @@
 #include "lib/targets/roles.bpf.h"
 #include "app/sslsniff.h"
 
+RECORD(sslsniff_event);
+
 struct tls_call {
 	struct call call;
 	u64 buffer;

@@ -4,6 +4,8 @@
 #include "lib/syscall/call_slot.bpf.h"
 #include "app/ttysnoop.h"
 
+RECORD(ttysnoop_event);
+
 OPT(__u32, wanted_terminal); /* device number in the kernel's encoding; 0: all except these two */
 OPT(__u32, own_terminal);
 OPT(__u32, own_output);

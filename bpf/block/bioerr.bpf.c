@@ -7,6 +7,8 @@
 #include "lib/stack/stack.bpf.h"
 #include "block/bioerr.h"
 
+RECORD(bioerr_event);
+
 OPT(bool, all);
 
 #define BLK_STS_NOTSUPP 1

@@ -6,6 +6,8 @@
 #include "lib/block/seek.bpf.h"
 #include "block/biosnoop.h"
 
+RECORD(biosnoop_event);
+
 OPT(bool, queued);
 OPT(bool, with_pattern);
 OPT(__u64, min_ns);

@@ -5,6 +5,8 @@
 #include "lib/core/filter.bpf.h"
 #include "block/mdflush.h"
 
+RECORD(mdflush_event);
+
 OPT(bool, with_latency);
 
 struct flush {

@@ -5,6 +5,8 @@
 #include "lib/syscall/call_slot.bpf.h"
 #include "cpu/execsnoop.h"
 
+RECORD(execsnoop_event);
+
 OPT(bool, quote);
 OPT(__u32, max_args);
 

@@ -5,6 +5,8 @@
 #include "lib/core/process_end.bpf.h"
 #include "cpu/exitsnoop.h"
 
+RECORD(exitsnoop_event);
+
 OPT(bool, failed_only);
 OPT(bool, threaded);
 

@@ -4,6 +4,8 @@
 #include "lib/core/filter.bpf.h"
 #include "cpu/forksnoop.h"
 
+RECORD(forksnoop_event);
+
 OPT(bool, with_threads);
 
 #define CLONE_THREAD 0x10000

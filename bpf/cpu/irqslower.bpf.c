@@ -5,6 +5,8 @@
 #include "lib/sched/each_irq.bpf.h"
 #include "cpu/irqslower.h"
 
+RECORD(irqslower_event);
+
 OPT(__u64, min_ns);
 OPT(__u32, filter_irq);
 OPT(bool, filter_irq_on);

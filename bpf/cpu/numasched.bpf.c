@@ -6,6 +6,8 @@
 #include "lib/core/program.bpf.h"
 #include "cpu/numasched.h"
 
+RECORD(numasched_event);
+
 /* Destination of a NUMA balancing move: the CPU plus 1. */
 struct intent {
 	u64 cpu;

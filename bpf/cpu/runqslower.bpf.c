@@ -4,6 +4,8 @@
 #include "lib/sched/run_delay.bpf.h"
 #include "cpu/runqslower.h"
 
+RECORD(runqslower_event);
+
 OPT(__u64, min_ns);
 
 #define TURNS 32 /* a power of two */

@@ -4,6 +4,8 @@
 #include "lib/core/emit.bpf.h"
 #include "cpu/softirqslower.h"
 
+RECORD(softirqslower_event);
+
 OPT(__u64, min_ns);
 OPT(__u32, wanted_stage); /* enum softirqslower_stage; 0: both */
 

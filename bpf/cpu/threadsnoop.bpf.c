@@ -6,6 +6,8 @@
 #include "lib/core/user_code.bpf.h"
 #include "cpu/threadsnoop.h"
 
+RECORD(threadsnoop_event);
+
 /* The task's current pthread_create(). */
 struct creation {
 	struct call call;

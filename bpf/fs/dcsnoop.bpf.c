@@ -5,6 +5,8 @@
 #include "lib/core/text.bpf.h"
 #include "fs/dcsnoop.h"
 
+RECORD(dcsnoop_event);
+
 OPT(bool, all_lookups);
 OPT(bool, full_path);
 

@@ -4,6 +4,8 @@
 #include "lib/syscall/call_slot.bpf.h"
 #include "fs/filegone.h"
 
+RECORD(filegone_event);
+
 OPT(bool, failed_only);
 
 CALL_SLOT(struct removal)

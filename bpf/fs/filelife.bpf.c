@@ -5,6 +5,8 @@
 #include "fs/current_removal.bpf.h"
 #include "fs/filelife.h"
 
+RECORD(filelife_event);
+
 OPT(__u64, max_age_ns);
 
 #define NAME_BYTES 256

@@ -5,6 +5,8 @@
 #include "lib/paths/path_record.bpf.h"
 #include "fs/fileslower.h"
 
+RECORD(fileslower_event);
+
 OPT(__u64, min_ns);
 
 struct slow_call {

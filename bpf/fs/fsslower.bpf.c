@@ -4,6 +4,8 @@
 #include "fs/fs_offset.bpf.h"
 #include "fs/fsslower.h"
 
+RECORD(fsslower_event);
+
 OPT(__u64, min_ns);
 
 PATH_RECORD(slow_record, struct fsslower_event);

@@ -7,6 +7,8 @@
 #include "lib/core/program.bpf.h"
 #include "fs/writeback.h"
 
+RECORD(writeback_event);
+
 OPT(__u32, wanted_reasons);
 OPT(__u64, min_ns);
 

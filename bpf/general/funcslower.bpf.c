@@ -8,6 +8,8 @@
 #include "lib/targets/timed_call.bpf.h"
 #include "general/funcslower.h"
 
+RECORD(funcslower_event);
+
 OPT_OR(__u64, min_ns, 1000000);
 OPT(__u32, arguments); /* number of arguments shown */
 OPT(bool, tree);

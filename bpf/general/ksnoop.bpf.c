@@ -3,6 +3,8 @@
 #include "general/call_values.bpf.h"
 #include "general/ksnoop.h"
 
+RECORD(ksnoop_event);
+
 OPT_OR(__u64, record_bytes, sizeof(struct ksnoop_event));
 OPT_OR(__u64, values_at, __builtin_offsetof(struct ksnoop_event, out));
 

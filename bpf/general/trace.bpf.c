@@ -7,6 +7,8 @@
 #include "lib/core/user_code.bpf.h"
 #include "general/trace.h"
 
+RECORD(trace_event);
+
 OPT_OR(__u32, values_at, sizeof(struct trace_event));
 OPT_OR(__u64, record_bytes, sizeof(struct trace_event) + sizeof(struct expression_out));
 OPT(bool, names_code); /* a message has %U */

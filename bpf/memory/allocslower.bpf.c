@@ -7,6 +7,8 @@
 #include "lib/core/since.bpf.h"
 #include "memory/allocslower.h"
 
+RECORD(allocslower_event);
+
 OPT(__u64, min_ns);
 
 /*

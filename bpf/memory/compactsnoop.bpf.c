@@ -4,6 +4,8 @@
 #include "lib/core/filter.bpf.h"
 #include "memory/compactsnoop.h"
 
+RECORD(compactsnoop_event);
+
 /*
  * 5.17 changed the arguments from page frame numbers to the compact_control (abd4349ff9b8): 4 and
  * 5 arguments. Before, zone and order come from mm_compaction_suitable, which is called first.

@@ -6,6 +6,8 @@
 #include "lib/core/program.bpf.h"
 #include "memory/drsnoop.h"
 
+RECORD(drsnoop_event);
+
 struct reclaim {
 	u64 start; /* 0: none in progress */
 	u32 gfp;

@@ -6,6 +6,8 @@
 #include "memory/zone.bpf.h"
 #include "memory/extfrag.h"
 
+RECORD(extfrag_event);
+
 OPT(bool, each_event);
 OPT(bool, by_process);
 OPT(bool, all_fallbacks);

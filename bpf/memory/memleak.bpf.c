@@ -6,6 +6,8 @@
 #include "memory/outstanding.bpf.h"
 #include "memory/memleak.h"
 
+RECORD(memleak_event);
+
 OPT(bool, trace);
 OPT(__u32, own_tgid);
 

@@ -5,6 +5,8 @@
 #include "lib/syscall/syscall.bpf.h"
 #include "memory/mmapsnoop.h"
 
+RECORD(mmapsnoop_event);
+
 OPT(bool, anonymous_too);
 OPT(bool, failed_only);
 

@@ -7,6 +7,8 @@
 #include "lib/core/program.bpf.h"
 #include "memory/oomkill.h"
 
+RECORD(oomkill_event);
+
 /* 6.2 made the counters per CPU (f1a7941243c1): `count` omits some pages of each CPU. */
 struct mm_struct___old_rss {
 	struct {

@@ -4,6 +4,8 @@
 #include "lib/syscall/call_slot.bpf.h"
 #include "memory/shmsnoop.h"
 
+RECORD(shmsnoop_event);
+
 /* The current call of a task. */
 struct shm_call {
 	u64 start; /* 0: none in progress */

@@ -4,6 +4,8 @@
 #include "lib/net/sock_call.bpf.h"
 #include "net/bindsnoop.h"
 
+RECORD(bindsnoop_event);
+
 OPT(bool, with_errors);
 OPT(bool, counting);
 

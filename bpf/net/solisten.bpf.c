@@ -3,6 +3,8 @@
 #include "lib/net/sock_call.bpf.h"
 #include "net/solisten.h"
 
+RECORD(solisten_event);
+
 ON_ENTRY(listen, sock_call_begin(ctx->args[0], 0, ctx->args[1]))
 
 SEC("tracepoint/syscalls/sys_exit_listen")

@@ -4,6 +4,8 @@
 #include "lib/core/text.bpf.h"
 #include "net/tcpaccept.h"
 
+RECORD(tcpaccept_event);
+
 inline_ int accepted(struct sock *sk)
 {
 	struct tcpaccept_event *e;

@@ -6,6 +6,8 @@
 #include "lib/syscall/syscall.bpf.h"
 #include "net/tcpconnect.h"
 
+RECORD(tcpconnect_event);
+
 OPT(bool, counting);
 OPT(bool, failed_only);
 OPT(bool, with_lport);

@@ -5,6 +5,8 @@
 #include "lib/net/sock.bpf.h"
 #include "net/tcpconnlat.h"
 
+RECORD(tcpconnlat_event);
+
 OPT(__u64, min_ns);
 OPT(bool, failed_only);
 

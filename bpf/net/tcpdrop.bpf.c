@@ -9,6 +9,8 @@
 #include "net/skb_netns.bpf.h"
 #include "net/tcpdrop.h"
 
+RECORD(tcpdrop_event);
+
 OPT(bool, counting);
 OPT(bool, by_reason);
 const volatile bool wanted_reasons[TCPDROP_REASONS] = {};

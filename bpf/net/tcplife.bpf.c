@@ -4,6 +4,8 @@
 #include "lib/core/emit.bpf.h"
 #include "net/tcplife.h"
 
+RECORD(tcplife_event);
+
 struct session {
 	u64 start; /* 0: not seen */
 	u64 end;   /* 0: in progress; otherwise only its owner is missing */

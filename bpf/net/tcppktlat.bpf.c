@@ -6,6 +6,8 @@
 #include "lib/net/sock.bpf.h"
 #include "net/tcppktlat.h"
 
+RECORD(tcppktlat_event);
+
 OPT(__u64, min_ns);
 OPT(bool, distribution);
 OPT(bool, with_softirq);

@@ -6,6 +6,8 @@
 #include "lib/net/retransmit.bpf.h"
 #include "net/tcpretrans.h"
 
+RECORD(tcpretrans_event);
+
 OPT(bool, counting);
 OPT(bool, with_probes);
 

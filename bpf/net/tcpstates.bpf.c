@@ -5,6 +5,8 @@
 #include "lib/core/program.bpf.h"
 #include "net/tcpstates.h"
 
+RECORD(tcpstates_event);
+
 struct change {
 	u64 time;
 	u64 in_state_ns;

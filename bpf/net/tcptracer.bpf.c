@@ -5,6 +5,8 @@
 #include "lib/core/text.bpf.h"
 #include "net/tcptracer.h"
 
+RECORD(tcptracer_event);
+
 struct connection {
 	struct sock_owner owner; /* the task that connected */
 	u64 ended;               /* by the peer: waits for the task that closes the file */

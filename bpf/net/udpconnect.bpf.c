@@ -3,6 +3,8 @@
 #include "lib/net/sock_call.bpf.h"
 #include "net/udpconnect.h"
 
+RECORD(udpconnect_event);
+
 OPT(bool, failed_only);
 
 ON_ENTRY(connect, sock_call_begin(ctx->args[0], ctx->args[1], 0))

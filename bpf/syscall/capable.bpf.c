@@ -7,6 +7,8 @@
 #include "lib/stack/stack.bpf.h"
 #include "syscall/capable.h"
 
+RECORD(capable_event);
+
 OPT(bool, not_audited);
 OPT(bool, denied_only);
 OPT(__u32, unique_by);           /* enum capable_unique */

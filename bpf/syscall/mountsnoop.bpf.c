@@ -4,6 +4,8 @@
 #include "lib/syscall/call_slot.bpf.h"
 #include "syscall/mountsnoop.h"
 
+RECORD(mountsnoop_event);
+
 #ifdef __TARGET_ARCH_x86
 #define CALL_PIVOT_ROOT 155
 #define CALL_MOUNT 165

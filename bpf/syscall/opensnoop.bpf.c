@@ -8,6 +8,8 @@
 #include "lib/syscall/call_slot.bpf.h"
 #include "syscall/opensnoop.h"
 
+RECORD(opensnoop_event);
+
 OPT(bool, failed_only);
 OPT(bool, full_path);
 

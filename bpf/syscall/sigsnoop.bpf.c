@@ -4,6 +4,8 @@
 #include "lib/syscall/call_slot.bpf.h"
 #include "syscall/sigsnoop.h"
 
+RECORD(sigsnoop_event);
+
 OPT(bool, calls_only);
 OPT(bool, failed_only);
 OPT(__u64, wanted_signals); /* bit n - 1 for signal n; 0: all */

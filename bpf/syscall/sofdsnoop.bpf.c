@@ -5,6 +5,8 @@
 #include "lib/syscall/call_slot.bpf.h"
 #include "syscall/sofdsnoop.h"
 
+RECORD(sofdsnoop_event);
+
 #define SOCK_AF_UNIX 1
 #define SCM_RIGHTS 1 /* at the level SOL_SOCKET, which is 1, too */
 #define SCM_MAX_FD 253

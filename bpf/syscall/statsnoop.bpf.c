@@ -6,6 +6,8 @@
 #include "lib/syscall/call_slot.bpf.h"
 #include "syscall/statsnoop.h"
 
+RECORD(statsnoop_event);
+
 OPT(bool, failed_only);
 
 /*

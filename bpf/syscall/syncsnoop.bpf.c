@@ -4,6 +4,8 @@
 #include "lib/syscall/call_slot.bpf.h"
 #include "syscall/syncsnoop.h"
 
+RECORD(syncsnoop_event);
+
 OPT(__u64, min_ns);
 
 struct sync_call {

@@ -306,6 +306,13 @@ Value to_value(const T& v) {
 Value word_at(const auto& words, std::size_t n) {
   return n < std::size(words) ? std::string(words[n]) : std::to_string(n);
 }
+/// "opensnoop_event"
+template <class Struct>
+constexpr std::string_view name_of_type() {
+  std::string_view words = __PRETTY_FUNCTION__;  // "... [with Struct = opensnoop_event; ...]"
+  words.remove_prefix(words.find("Struct = ") + 9);
+  return words.substr(0, words.find_first_of(";]"));
+}
 template <class T>
 struct member_of;
 template <class Record, class T>

@@ -11,6 +11,7 @@
 
 #include "coretap/fields.hpp"
 #include "coretap/histogram.hpp"
+#include "coretap/lacking.hpp"
 #include "coretap/result.hpp"
 #include "coretap/schema.hpp"
 
@@ -78,6 +79,14 @@ class ReportKind {
   }
   /// Size of the records that the fields read, in bytes; 0: not flat records.
   virtual std::size_t record_size() const { return 0; }
+  /// Name of the struct of a record of the ring buffer or of an iterator; empty: there is none.
+  virtual std::string_view record_type() const { return {}; }
+  /// The same for data that lack something: fields that depend on it are empty, and `said` has a
+  /// line for each of them. nullptr: it can show them as it is.
+  virtual std::shared_ptr<const ReportKind> without(const std::vector<Lacking>& /*lacking*/,
+                                                    std::vector<std::string>& /*said*/) const {
+    return nullptr;
+  }
   /// Conditions that it checks on the command line, besides those of its fields.
   virtual std::vector<std::string_view> conditions() const { return {}; }
 
@@ -118,6 +127,13 @@ class Report {
   Report();  ///< a stream of events without fields
   template <class Spec>
   requires(!std::is_same_v<Spec, Report>) Report(Spec spec) : kind_(make_kind(std::move(spec))) {}
+
+  /// ReportKind::without
+  Report without(const std::vector<Lacking>& lacking, std::vector<std::string>& said) const {
+    auto report = *this;
+    if (auto kind = kind_->without(lacking, said)) report.kind_ = std::move(kind);
+    return report;
+  }
 
   const ReportKind& operator*() const { return *kind_; }
   const ReportKind* operator->() const { return kind_.get(); }

@@ -366,6 +366,7 @@ struct EventReport {
   /// or with `from_begin` its begin. Without such a field an event is a moment.
   std::string_view span = "latency_ns";
   bool from_begin = false;
+  std::string_view type = {};  ///< name of the struct
 
   EventReport spanning(std::string_view key) && {
     span = key;
@@ -413,7 +414,9 @@ struct EventReport {
 
 template <class Record>
 EventReport events(FieldList fields, When stack_when = {}) {
-  return {std::move(fields), sizeof(Record), stack_when};
+  EventReport report{std::move(fields), sizeof(Record), stack_when};
+  report.type = detail::name_of_type<Record>();
+  return report;
 }
 
 /// Sums by kernel and user stack (bpf/lib/stack/stack.bpf.h).
@@ -524,12 +527,14 @@ struct SnapshotReport {
   /// All that `read` reads are files about the machine, by read_file(); else its runs cannot be
   /// recorded.
   bool recordable = true;
+  std::string_view type = {};  ///< name of the struct of the program's records
 
   /// Instead of `read`: the records of this program of kind iter.
   template <class Record>
   SnapshotReport read_by(ProgramName iterator) && {
     program = iterator;
     record_size = sizeof(Record);
+    type = detail::name_of_type<Record>();
     return std::move(*this);
   }
   /// Records that start with equal keys are one row.

@@ -111,6 +111,8 @@ struct Tool {
   Result<void> (*look_up)(Config&) = nullptr;
   /// Compiles the command line's expressions (Session::pads), after the plan is made.
   Result<void> (*compile)(Session&) = nullptr;
+  /// Checks what the plan has found for the command line.
+  Result<void> (*check_plan)(Session&) = nullptr;
   /// Output of --list, instead of tracing; the tool then has that option.
   std::string (*list)(const Config&) = nullptr;
   /// The other name by which it was called, and the option that this name implies.

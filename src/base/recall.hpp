@@ -24,15 +24,17 @@ enum class Ask : std::uint8_t {
   online_cpus = 9,
   possible_cpus = 10,
   page_bytes = 11,
-  file = 12,        ///< contents of a file of /proc or /sys
-  hooks = 13,       ///< what was attached
-  limits = 14,      ///< of what is reported on this kernel
-  targets = 15,     ///< names of the targets
-  tick = 16,        ///< time between two samples
-  kernel = 17,      ///< its release
-  totals = 18,      ///< counters that the loader reads
-  user = 19,        ///< name of a user id
-  kernel_has = 20,  ///< a type, member or function; a number
+  file = 12,         ///< contents of a file of /proc or /sys
+  hooks = 13,        ///< what was attached
+  limits = 14,       ///< of what is reported on this kernel
+  targets = 15,      ///< names of the targets
+  tick = 16,         ///< time between two samples
+  kernel = 17,       ///< its release
+  totals = 18,       ///< counters that the loader reads
+  user = 19,         ///< name of a user id
+  kernel_has = 20,   ///< a type, member or function; a number
+  inode = 21,        ///< of a cgroup's directory
+  directories = 22,  ///< names of those in a cgroup's directory
 };
 
 class Recall {

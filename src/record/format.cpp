@@ -67,6 +67,7 @@ std::string Head::bytes() const {
   for (auto& option : files) out.add_string(11, option);
   if (run) out.add_fixed64(12, run);
   if (run) out.add_uint64(13, segment);
+  if (layout) out.add_bytes(14, layout.packed());
   return to;
 }
 
@@ -108,7 +109,9 @@ Head Head::of(std::string_view bytes) {
       default:
         break;
     }
-    if (to && text)
+    if (in.tag() == 14 && text)
+      head.layout = Layout::of(in.get_string()).value_or(Layout());
+    else if (to && text)
       *to = in.get_string();
     else if (in.tag() == 8 && number)
       head.zone_seconds = in.get_sint64();

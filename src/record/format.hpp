@@ -10,6 +10,7 @@
 
 #include "coretap/fd.hpp"
 #include "coretap/result.hpp"
+#include "record/layout.hpp"
 
 namespace coretap::record {
 
@@ -57,6 +58,7 @@ struct Head {
   /// Of a segment: the same for all segments of a run, and its place among these. A segment can be
   /// shown alone. Its counters begin at 0: those of several segments are added up.
   std::uint64_t run = 0, segment = 0;
+  Layout layout = {};  ///< of one record of the ring buffer or of an iterator; or not known
 
   std::string bytes() const;
   static Head of(std::string_view bytes);

@@ -24,6 +24,9 @@ constexpr std::size_t kMostAnswers = 256 << 10;  // then all are forgotten, and 
 // Of those that each segment begins with; then those that are asked no more are forgotten.
 constexpr std::size_t kMostCarriedAnswers = 8 << 20, kMostCarriedStacks = 8 << 20;
 
+constexpr std::size_t kMostLargest = 256;
+
+using Wire = protozero::pbf_wire_type;
 using Counters = CounterSource::Counters;
 using Reading = CounterSource::Reading;
 
@@ -160,7 +163,11 @@ class RecordedSource : public Source, private Recorder::Carrier {
                      .name = shape.map,
                      .key_bytes = shape.key_size,
                      .value_bytes = shape.value_size,
-                     .largest = shape.largest.size()};
+                     .largest = shape.largest.size(),
+                     .owner = shape.owned ? sizeof(task_id) : 0,
+                     .largest_at = {shape.largest.begin(), shape.largest.end()}};
+    // Without keys, they are indexes.
+    learn(layout, shape.keyed);
     auto live = live_->counters(std::move(shape));
     if (!live) return live.error();
     return std::unique_ptr<CounterSource>(
@@ -187,6 +194,7 @@ class RecordedSource : public Source, private Recorder::Carrier {
                        .key_bytes = keys,
                        .value_bytes = values,
                        .sums = sums_in(map)};
+      learn(layout, true);
       to_.put(Part::map, layout.bytes());
       const Changes none(keys, layout.words());
       found =
@@ -241,6 +249,16 @@ class RecordedSource : public Source, private Recorder::Carrier {
   }
 
  private:
+  /// The layouts of its keys and values, if they are as large as those that are read.
+  void learn(MapLayout& map, bool keyed) const {
+    auto* known = to_.layouts();
+    if (!known) return;
+    map.value = known->of_value(map.name, map.value_bytes);
+    if (map.value.bytes != map.value_bytes) map.value = {};
+    if (keyed) map.key = known->of_key(map.name);
+    if (map.key.bytes > map.key_bytes - map.owner) map.key = {};
+  }
+
   struct Entries {
     MapLayout layout;
     Changes changes;
@@ -304,6 +322,10 @@ std::string MapLayout::bytes() const {
   out.add_uint64(5, value_bytes);
   out.add_uint64(6, largest);
   if (sums) out.add_uint64(7, sums);
+  if (owner) out.add_uint64(8, owner);
+  for (auto at : largest_at) out.add_uint64(9, at);
+  if (key) out.add_bytes(10, key.packed());
+  if (value) out.add_bytes(11, value.packed());
   return to;
 }
 
@@ -312,11 +334,15 @@ MapLayout MapLayout::of(std::string_view bytes) {
   protozero::pbf_reader in(bytes.data(), bytes.size());
   std::uint64_t* const numbers[] = {nullptr,         &layout.number,    nullptr,
                                     &layout.kind,    &layout.key_bytes, &layout.value_bytes,
-                                    &layout.largest, &layout.sums};
+                                    &layout.largest, &layout.sums,      &layout.owner};
   while (in.next()) {
     const auto tag = in.tag();
     if (tag == 2 && in.wire_type() == protozero::pbf_wire_type::length_delimited)
       layout.name = in.get_string();
+    else if ((tag == 10 || tag == 11) && in.wire_type() == Wire::length_delimited)
+      (tag == 10 ? layout.key : layout.value) = Layout::of(in.get_string()).value_or(Layout());
+    else if (tag == 9 && in.wire_type() == Wire::varint && layout.largest_at.size() < kMostLargest)
+      layout.largest_at.push_back(in.get_uint64());
     else if (tag < std::size(numbers) && numbers[tag] &&
              in.wire_type() == protozero::pbf_wire_type::varint)
       *numbers[tag] = in.get_uint64();

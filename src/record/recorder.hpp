@@ -29,6 +29,9 @@ class Recorder : public Recall {
     }
     put(Part::head, head_.bytes());
   }
+  /// Of the kernel object; to be written with its maps. It must outlive this object.
+  void use(const ObjectLayouts& layouts) { layouts_ = &layouts; }
+  const ObjectLayouts* layouts() const { return layouts_; }
   /// A source that records what it gets from `live`; this object must outlive it.
   std::unique_ptr<Source> over(std::unique_ptr<Source> live);
 
@@ -96,6 +99,7 @@ class Recorder : public Recall {
   void forget_answers();
 
   Writer out_;
+  const ObjectLayouts* layouts_ = nullptr;
   Segments* segments_ = nullptr;
   ToolState* state_ = nullptr;
   std::vector<Carrier*> carriers_;
@@ -114,7 +118,10 @@ struct MapLayout {
   std::uint64_t number = 0;
   std::string name;
   std::uint64_t kind = counters, key_bytes = 0, value_bytes = 0, largest = 0;
-  std::uint64_t sums = 0;  ///< entries: the first words of a value that only grow, as counters do
+  std::uint64_t sums = 0;   ///< entries: the first words of a value that only grow, as counters do
+  std::uint64_t owner = 0;  ///< bytes of the owner at the end of keys; 0: they have none
+  std::vector<std::uint64_t> largest_at = {};  ///< offsets of the largest values in the value
+  Layout key = {}, value = {};                 ///< or not known; the key's without the owner
 
   bool operator==(const MapLayout&) const = default;
   std::size_t words() const { return (value_bytes + 7) / 8; }

@@ -58,6 +58,16 @@ struct Numbered {
   }
 };
 
+/// The bytes of a row's counters, and back.
+std::string_view bytes_of(const Changes::Words& words, std::size_t bytes) {
+  return {reinterpret_cast<const char*>(words.data()), bytes};
+}
+Changes::Words words_of(std::string_view bytes) {
+  Changes::Words words((bytes.size() + 7) / 8);
+  memcpy(words.data(), bytes.data(), bytes.size());
+  return words;
+}
+
 struct Map {
   using Reading = CounterSource::Reading;
 
@@ -65,6 +75,51 @@ struct Map {
   Changes rows;
   Reading largest, removed;  ///< since they were last given to a report
   Reading before;            ///< of the segments before this one
+  // Where the layouts here are others:
+  std::optional<Move> key = {}, value = {};
+  std::vector<std::size_t> largest_at = {};  ///< offsets in the value here, as in layout.largest_at
+
+  bool moves() const { return key || value; }
+  std::size_t key_bytes() const {
+    if (!key) return layout.key_bytes;
+    if (layout.owner) return in_words(key->to_bytes()) + layout.owner;
+    // Keys of rows may be longer than those of the map.
+    return layout.key_bytes - key->from_bytes() + key->to_bytes();
+  }
+  std::size_t value_bytes() const { return value ? value->to_bytes() : layout.value_bytes; }
+
+  std::string moved_key(const std::string& from) const {
+    if (!key) return from;
+    auto to = (*key)(std::string_view(from).substr(0, key->from_bytes()));
+    to.resize(key_bytes());
+    if (layout.owner)
+      to.replace(to.size() - layout.owner, layout.owner, from, from.size() - layout.owner);
+    return to;
+  }
+  Changes::Words moved_value(const Changes::Words& from) const {
+    return value ? words_of((*value)(bytes_of(from, layout.value_bytes))) : from;
+  }
+  /// Rows whose keys have become equal are one.
+  Reading moved(Reading from) const {
+    if (!moves()) return from;
+    Reading to;
+    for (auto& [old, words] : from) {
+      auto now = moved_value(words);
+      auto [row, fresh] = to.try_emplace(moved_key(old), std::move(now));
+      if (fresh) continue;
+      for (std::size_t i = 0; i < now.size(); i++) row->second[i] += now[i];
+    }
+    return to;
+  }
+
+  void learn(const ObjectLayouts& own) {
+    const auto to_key = layout.key ? own.of_key(layout.name) : Layout();
+    const auto to_value = layout.value ? own.of_value(layout.name, layout.value_bytes) : Layout();
+    if (to_key && to_key != layout.key) key.emplace(layout.key, to_key);
+    if (to_value && to_value != layout.value) value.emplace(layout.value, to_value);
+    for (auto at : layout.largest_at)
+      largest_at.push_back(value ? place_of(at, to_value) : static_cast<std::size_t>(at));
+  }
 
   std::size_t sums() const {
     return layout.kind == MapLayout::counters ? layout.words() : layout.sums;
@@ -82,6 +137,18 @@ struct Map {
     if (sums()) before = all();
     rows = Changes(layout.key_bytes, layout.words());
   }
+
+ private:
+  static std::size_t in_words(std::size_t bytes) { return (bytes + 7) / 8 * 8; }
+
+  /// Where the member at this offset is now; SIZE_MAX: nowhere.
+  std::size_t place_of(std::uint64_t at, const Layout& to) const {
+    for (auto& from : layout.value.members)
+      if (from.at == at)
+        for (auto& member : to.members)
+          if (member.path == from.path) return member.at;
+    return SIZE_MAX;
+  }
 };
 
 }  // namespace
@@ -92,6 +159,16 @@ struct Replay::State {
   std::map<std::string, std::deque<std::string>, std::less<>> passes;  ///< by program
   std::uint64_t ledger[LEDGER_CAUSES] = {}, ledger_before[LEDGER_CAUSES] = {};
   Source::TakeRecord take;
+  const ObjectLayouts* own = nullptr;
+  Layout own_record;
+  std::optional<Move> record;  ///< from the recording's layout
+
+  /// Of the keys of rows that have texts.
+  const Move* row_key() const {
+    for (auto& [number, map] : maps)
+      if (map.layout.kind == MapLayout::counters && map.key) return &*map.key;
+    return nullptr;
+  }
 
   void next_segment() {
     for (auto& [number, map] : maps) map.next_segment();
@@ -112,24 +189,49 @@ class Replay::Counters : public CounterSource {
   Reading read(std::uint64_t, Reading& largest) override {
     auto* map = found();
     if (!map) return {};
-    largest = std::exchange(map->largest, {});
-    return map->all();
+    largest = moved_largest(*map);
+    return in_shape(map->moved(map->all()));
   }
 
   Reading take_out(const std::vector<std::string>&, std::size_t, std::uint64_t) override {
     auto* map = found();
-    return map ? std::exchange(map->removed, {}) : Reading();
+    return map ? in_shape(map->moved(std::exchange(map->removed, {}))) : Reading();
   }
 
  private:
   /// Maps that were laid out otherwise are not this one.
   Map* found() {
     auto* map = state_.named(shape_.map, MapLayout::counters);
-    if (!map || map->layout.key_bytes != shape_.key_size ||
-        map->layout.value_bytes != shape_.value_size ||
-        map->layout.largest != shape_.largest.size())
+    if (!map || (shape_.keyed && map->key_bytes() != shape_.key_size) ||
+        map->value_bytes() != shape_.value_size ||
+        (map->layout.largest != shape_.largest.size() && !map->value))
       return nullptr;
     return map;
+  }
+
+  /// Keys that are indexes are as long as keys are here.
+  Reading in_shape(Reading all) const {
+    if (shape_.keyed || all.empty() || all.begin()->first.size() == shape_.key_size) return all;
+    Reading to;
+    for (auto& [index, words] : all) {
+      auto key = index;
+      key.resize(shape_.key_size);
+      to.emplace(std::move(key), std::move(words));
+    }
+    return to;
+  }
+
+  Reading moved_largest(Map& map) const {
+    auto all = std::exchange(map.largest, {});
+    if (!map.moves()) return in_shape(std::move(all));
+    Reading to;
+    for (auto& [key, values] : all) {
+      auto& now = to.try_emplace(map.moved_key(key), shape_.largest.size()).first->second;
+      for (std::size_t i = 0; i < now.size(); i++)
+        for (std::size_t j = 0; j < std::min(values.size(), map.largest_at.size()); j++)
+          if (map.largest_at[j] == shape_.largest[i]) now[i] = std::max(now[i], values[j]);
+    }
+    return in_shape(std::move(to));
   }
 
   State& state_;
@@ -154,7 +256,7 @@ class Replay::FromFile : public Source {
     auto* map = state_.named(name, MapLayout::entries);
     if (!map) return true;
     for (auto& [key, words] : map->before.empty() ? map->rows.rows() : map->all())
-      visit(key, {reinterpret_cast<const char*>(words.data()), map->layout.value_bytes});
+      visit(map->moved_key(key), bytes_of(map->moved_value(words), map->value_bytes()));
     return true;
   }
 
@@ -171,6 +273,13 @@ class Replay::FromFile : public Source {
     if (found == state_.passes.end() || found->second.empty()) return std::string();
     auto bytes = std::move(found->second.front());
     found->second.pop_front();
+    if (state_.record && size == state_.record->to_bytes()) {
+      const auto each = state_.record->from_bytes();
+      std::string moved;
+      for (std::size_t at = 0; at + each <= bytes.size(); at += each)
+        moved += (*state_.record)(std::string_view(bytes).substr(at, each));
+      return moved;
+    }
     bytes.resize(bytes.size() / size * size);
     return bytes;
   }
@@ -219,7 +328,8 @@ Result<bool> Replay::next_file() {
   if (auto r = read_head(); !r) return r.error();
   if (++segments_ == 1) return true;
   if (head_.tool != before.tool || !head_.run || head_.run != before.run ||
-      head_.record_bytes != before.record_bytes || head_.segment <= before.segment)
+      head_.record_bytes != before.record_bytes || head_.layout != before.layout ||
+      head_.segment <= before.segment)
     return damaged();
   gaps_ += !was_split_ || head_.segment != before.segment + 1;
   state_->next_segment();
@@ -257,17 +367,71 @@ std::string Replay::answer(Ask what, std::string_view question,
   return found == answers_.end() ? std::string() : found->second;
 }
 
+void Replay::use(const ObjectLayouts& own, std::string_view record_type) {
+  auto& state = *state_;
+  state.own = &own;
+  if (!head_.layout) return;
+  state.own_record = own.of_struct(record_type);
+  if (state.own_record && state.own_record != head_.layout)
+    state.record.emplace(head_.layout, state.own_record);
+}
+
+bool Replay::moves() const {
+  return state_->record ||
+         std::ranges::any_of(state_->maps, [](auto& one) { return one.second.moves(); });
+}
+
+std::vector<Lacking> Replay::lacks() const {
+  std::vector<Lacking> all;
+  auto add = [&](const std::optional<Move>& move, Lacking::Of of, const std::string& map) {
+    if (!move) return;
+    for (auto& lack : move->lacks())
+      all.push_back({of, map, lack.member, lack.why, lack.at, lack.bytes});
+  };
+  add(state_->record, Lacking::record, {});
+  for (auto& [number, map] : state_->maps) {
+    add(map.key, Lacking::key, map.layout.name);
+    add(map.value, Lacking::value, map.layout.name);
+  }
+  return all;
+}
+
+/// As the record is here; empty: it is too short. Other records than those of events are as they
+/// were: of processes, and of texts for rows, which begin with a row's key.
+std::string Replay::moved_record(std::string_view record) const {
+  std::uint64_t mark = 0;
+  memcpy(&mark, record.data(), std::min(sizeof mark, record.size()));
+  if (mark == STACK_PROCESS) return std::string(record);
+  if (auto& move = state_->record)
+    return record.size() < move->from_bytes() ? std::string() : (*move)(record);
+  std::string same(record);
+  auto* key = head_.layout ? nullptr : state_->row_key();
+  if (!key || record.size() < sizeof(row_text) || key->from_bytes() > ROW_TEXT_KEY ||
+      key->to_bytes() > ROW_TEXT_KEY)
+    return same;
+  auto now = (*key)(record.substr(offsetof(row_text, key), key->from_bytes()));
+  now.resize(ROW_TEXT_KEY);
+  same.replace(offsetof(row_text, key), ROW_TEXT_KEY, now);
+  return same;
+}
+
+void Replay::pass_over() { state_->passes.clear(); }
+
 Result<void> Replay::give_records(std::string_view bytes) {
   // Readers of records may look behind those that are too short: there are zeros.
   std::string record;
+  const bool others = moves();
   for (std::uint64_t size = 0; !bytes.empty();) {
     if (!take_varint(bytes, size) || size > bytes.size()) return damaged();
     records_++;
-    record.assign(bytes.substr(0, size));
+    if (others)
+      record = moved_record(bytes.substr(0, size));
+    else
+      record.assign(bytes.substr(0, size));
     bytes.remove_prefix(size);
-    if (!state_->take) continue;
-    record_bytes = size;
-    state_->take(record.data(), size);
+    if (!state_->take || (size && record.empty())) continue;
+    record_bytes = record.size();
+    state_->take(record.data(), record.size());
     record_bytes = SIZE_MAX;
   }
   return {};
@@ -302,7 +466,8 @@ Result<void> Replay::take(Part part, std::string_view bytes) {
       auto layout = MapLayout::of(bytes);
       if (layout.key_bytes > kMostKey || layout.value_bytes > kMostValue ||
           layout.largest > layout.words() || layout.sums > layout.words() ||
-          state.maps.size() >= kMostMaps)
+          layout.owner > layout.key_bytes || layout.key.bytes > layout.key_bytes - layout.owner ||
+          layout.value.bytes > layout.value_bytes || state.maps.size() >= kMostMaps)
         return damaged();
       const auto number = layout.number;
       // In another segment, it is the same one.
@@ -312,7 +477,9 @@ Result<void> Replay::take(Part part, std::string_view bytes) {
         return {};
       }
       const Changes none(layout.key_bytes, layout.words());
-      state.maps.insert_or_assign(number, Map{std::move(layout), none, {}, {}, {}});
+      auto& map = state.maps.insert_or_assign(number, Map{std::move(layout), none, {}, {}, {}})
+                      .first->second;
+      if (state.own) map.learn(*state.own);
       return {};
     }
     case Part::reading:

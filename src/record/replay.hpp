@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/recall.hpp"
+#include "coretap/lacking.hpp"
 #include "program/source.hpp"
 #include "record/format.hpp"
 
@@ -45,11 +46,21 @@ class Replay : public Recall {
   /// there is no further mark.
   Result<std::optional<Mark>> next();
 
+  /// Before begin(): what the tool's records and maps are here. Those of the recording become
+  /// such. `record_type`: ReportKind::record_type.
+  void use(const ObjectLayouts& own, std::string_view record_type);
+  /// After begin(): the recording has other layouts.
+  bool moves() const;
+  /// After begin(): what the recording does not have.
+  std::vector<Lacking> lacks() const;
+
   /// The first mark.
   Result<Mark> begin();
 
   /// The source of the report's data; this object must outlive it.
   std::unique_ptr<Source> source();
+  /// The reading before the last mark is not shown: iterators' records of it are passed over.
+  void pass_over();
   std::uint64_t records() const { return records_; }
 
   bool replays() const override { return true; }
@@ -61,6 +72,7 @@ class Replay : public Recall {
   class FromFile;
   struct State;
 
+  std::string moved_record(std::string_view record) const;
   Result<void> read_head();
   Result<bool> next_file();
   Result<void> take(Part part, std::string_view bytes);

@@ -153,7 +153,9 @@ class BarsLayout : public TableLayout {
 
  private:
   std::uint64_t read(const Session& s, std::size_t field, const std::string& row) const {
-    return std::get<std::uint64_t>(report_.fields[field].read(row.data(), s.names.context));
+    const auto value = report_.fields[field].read(row.data(), s.names.context);
+    auto* number = std::get_if<std::uint64_t>(&value);
+    return number ? *number : 0;
   }
 };
 

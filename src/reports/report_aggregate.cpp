@@ -23,6 +23,7 @@
 #include "reports/aggregate_layout.hpp"
 #include "reports/aggregate_rows.hpp"
 #include "reports/histogram.hpp"
+#include "reports/lacking.hpp"
 #include "reports/own_activity.hpp"
 #include "reports/reporter.hpp"
 #include "reports/row_owner.hpp"
@@ -54,6 +55,7 @@ std::unique_ptr<AggregateLayout> make_layout(const AggregateReport& report) {
   }
 }
 
+constexpr std::string_view kOfCpus = "_cpus";
 constexpr std::size_t kSpareTexts = 1024;      // of removed rows, which may reappear
 constexpr std::size_t kMostSampled = 1 << 20;  // keys
 
@@ -231,7 +233,7 @@ class AggregateReporter : public Reporter {
   /// The aggregate's name in the kernel program, which also names its variables.
   std::string_view table_name() const {
     std::string_view name = report_.map;
-    if (name.ends_with("_cpus")) name.remove_suffix(5);
+    if (name.ends_with(kOfCpus)) name.remove_suffix(kOfCpus.size());
     return name;
   }
   bool keyed(const Config& config) const {
@@ -443,6 +445,8 @@ std::string in_turn(std::string_view list) {
 
 class AggregateKind : public ReportKind {
  public:
+  struct Complete {};  ///< the fields include those of owners
+  AggregateKind(LiveReport live, Complete) : live_(std::move(live)), report_(live_.aggregate) {}
   explicit AggregateKind(LiveReport live) : live_(std::move(live)), report_(live_.aggregate) {
     if (!has_owner(report_)) return;
     auto& fields = live_.aggregate.fields;
@@ -481,6 +485,24 @@ class AggregateKind : public ReportKind {
   }
   bool has_histograms() const override { return report_.layout == AggregateReport::histograms; }
   std::size_t record_size() const override { return report_.row_size(); }
+  std::shared_ptr<const ReportKind> without(const std::vector<Lacking>& lacking,
+                                            std::vector<std::string>& said) const override {
+    std::vector<Lacking> of_row, of_totals;
+    std::string_view name = report_.map;
+    if (name.ends_with(kOfCpus)) name.remove_suffix(kOfCpus.size());
+    for (auto lack : lacking) {
+      if (lack.map == report_.totals_map) {
+        of_totals.push_back(lack);
+      } else if (lack.map == name || lack.map == std::string(name) + std::string(kOfCpus)) {
+        if (lack.of == Lacking::value) lack.at += report_.value_at;
+        of_row.push_back(lack);
+      }
+    }
+    auto live = live_;
+    leave_empty(live.aggregate.fields, report_.row_size(), of_row, said);
+    leave_empty(live.aggregate.totals, report_.totals_size, of_totals, said);
+    return std::make_shared<AggregateKind>(std::move(live), Complete());
+  }
   bool can_be_recorded() const override { return true; }
   std::vector<std::string_view> conditions() const override {
     std::vector<std::string_view> all = {report_.keyed_when, report_.extension,

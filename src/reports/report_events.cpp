@@ -15,6 +15,7 @@
 #include "program/session.hpp"
 #include "program/variables.hpp"
 #include "reports/event_trace.hpp"
+#include "reports/lacking.hpp"
 #include "reports/own_activity.hpp"
 #include "reports/reporter.hpp"
 #include "stacks/stack_layout.hpp"
@@ -285,6 +286,13 @@ class EventKind : public ReportKind {
     return in_columns(report_.fields, report_.orders, Config());
   }
   std::size_t record_size() const override { return report_.record_size; }
+  std::string_view record_type() const override { return report_.type; }
+  std::shared_ptr<const ReportKind> without(const std::vector<Lacking>& lacking,
+                                            std::vector<std::string>& said) const override {
+    auto report = report_;
+    leave_empty(report.fields, report.record_size, lacking, said);
+    return std::make_shared<EventKind>(std::move(report));
+  }
   bool can_be_recorded() const override { return true; }
   bool has_events() const override { return true; }
   std::vector<std::string_view> conditions() const override {

@@ -10,6 +10,7 @@
 #include "metrics/exporter.hpp"
 #include "program/session.hpp"
 #include "program/variables.hpp"
+#include "reports/lacking.hpp"
 #include "reports/reporter.hpp"
 #include "reports/snapshot_rows.hpp"
 #include "stacks/stack_names.hpp"
@@ -222,6 +223,15 @@ class SnapshotKind : public ReportKind {
     return shape;
   }
   bool can_be_recorded() const override { return !report_.counting && report_.recordable; }
+  std::string_view record_type() const override { return report_.type; }
+  /// Keys of groups are the first members of a record; the head is made from whole records.
+  std::shared_ptr<const ReportKind> without(const std::vector<Lacking>& lacking,
+                                            std::vector<std::string>& said) const override {
+    auto report = report_;
+    const auto size = report.key_size ? report.key_size : report.record_size;
+    leave_empty(report.fields, size, lacking, said);
+    return std::make_shared<SnapshotKind>(std::move(report));
+  }
   bool has_program() const override { return !report_.program.empty(); }
   bool opens_perf_events() const override { return report_.perf_events; }
   bool kernel_symbols() const override { return has_stacks(report_.fields); }

@@ -35,6 +35,8 @@ class Reporter {
   /// only records and reports matter.
   virtual double sample_seconds() const { return 0; }
   virtual void sample(Session&) {}
+  /// While a recording is shown: what sample() has read is there.
+  virtual void sampled(Session&) {}
   /// Tracing ends, and a last report follows; programs are still attached.
   virtual void ends(Session&) {}
   /// When everything has been counted: prints what includes losses.

@@ -19,7 +19,7 @@ namespace coretap {
 
 namespace {
 
-/// Options that decide where the output goes and what form it has: `coretap show` takes others.
+/// `coretap show` takes others.
 constexpr std::string_view kOutputOptions[] = {
     "append", "color",  "csv",           "debug",  "exit-status", "explain", "json",
     "lines",  "output", "output-format", "record", "rotate",      "screen",  "strict"};
@@ -27,8 +27,7 @@ constexpr std::string_view kOutputOptions[] = {
 std::vector<std::string> words_to_record(const Config& config) {
   std::vector<std::string> words;
   for (auto& [name, value] : config.given_options())
-    if (!is_file_option(name) &&
-        std::ranges::find(kOutputOptions, name) == std::end(kOutputOptions))
+    if (!is_file_option(name) && !is_output_option(name))
       words.push_back(value.empty() ? fmt::format("--{}", name)
                                     : fmt::format("--{}={}", name, value));
   words.insert(words.end(), config.words.begin(), config.words.end());
@@ -42,7 +41,7 @@ std::vector<std::string> files_to_record(const Config& config) {
   return given;
 }
 
-record::Head head_of(const Session& s) {
+record::Head head_of(const Session& s, const record::ObjectLayouts& layouts) {
   utsname system{};
   uname(&system);
   const time_t now = time(nullptr);
@@ -58,13 +57,18 @@ record::Head head_of(const Session& s) {
           .zone_seconds = local.tm_gmtoff,
           .zone = local.tm_zone,
           .record_bytes = s.tool.report->record_size(),
-          .files = files_to_record(s.config)};
+          .files = files_to_record(s.config),
+          .layout = layouts.of_struct(s.tool.report->record_type())};
 }
 
 }  // namespace
 
 bool is_file_option(std::string_view name) {
   return std::ranges::find(kFileOptions, name) != std::end(kFileOptions);
+}
+
+bool is_output_option(std::string_view name) {
+  return std::ranges::find(kOutputOptions, name) != std::end(kOutputOptions);
 }
 
 Recording::~Recording() {
@@ -77,7 +81,9 @@ Result<void> Recording::begin() {
   if (file.empty() && !kept) return {};
   if (auto r = kept ? recorder_.open(*to_->segments) : recorder_.open(file); !r) return r;
   if (to_) recorder_.report_to(*to_->state);
-  recorder_.head(head_of(s_));
+  layouts_.emplace(s_.tool.object.bytes());
+  recorder_.use(*layouts_);
+  recorder_.head(head_of(s_, *layouts_));
   s_.source = recorder_.over(std::move(s_.source));
   s_.recorder = &recorder_;
   recalling_.emplace(recorder_);

@@ -14,8 +14,11 @@ namespace coretap {
 struct Session;
 
 /// Options that name a file of an output. Some tools make it from data that they record only then.
-inline constexpr std::string_view kFileOptions[] = {"dot", "heatmap", "perfetto", "pprof", "svg"};
+inline constexpr std::string_view kFileOptions[] = {"dot",      "dump-graph", "heatmap",
+                                                    "perfetto", "pprof",      "svg"};
 bool is_file_option(std::string_view name);
+/// Does the option decide where the output goes and what form it has? A recording has none of them.
+bool is_output_option(std::string_view name);
 
 /// Where a run is recorded that prints nothing (`coretap record`).
 struct RecordTo {
@@ -38,6 +41,7 @@ class Recording {
  private:
   Session& s_;
   const RecordTo* to_;
+  std::optional<record::ObjectLayouts> layouts_;
   record::Recorder recorder_;
   std::optional<Recalling> recalling_;
 };

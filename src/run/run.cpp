@@ -105,6 +105,8 @@ Result<void> prepare_with(Session& s, Reporter& reporter, const Refused& refused
   s.plan.limits.insert(s.plan.limits.end(), s.limits.begin(), s.limits.end());
   select_programs(s.plan, s.object.get(), own_programs(s));
   configure_targets(s);
+  if (s.tool.check_plan)
+    if (auto r = s.tool.check_plan(s); !r) return r;
   if (!s.tool.compile) return {};
   if (auto r = s.tool.compile(s); !r) return r;
   return check_pads(s.pads);

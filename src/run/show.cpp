@@ -52,7 +52,8 @@ class Showing {
   Showing& operator=(const Showing&) = delete;
 
   Result<int> run(const record::Replay::Mark& begin) {
-    shown_ns_ = begin.monotonic_ns;
+    // The first report of a state is of the begin, others are of the time since then.
+    shown_ns_ = reporter_->immediate() ? 0 : begin.monotonic_ns;
     learn_names(s_);
     s_.names.targets = unpacked(recalled(Ask::targets, "", [] { return std::string(); }));
     hold_clock(begin.monotonic_ns);
@@ -68,8 +69,7 @@ class Showing {
     s_.out.keep_header();
     if (from_.has_base()) pass_over();
     auto last = begin;
-    while (last.did != record::Did::finish && last.did != record::Did::split &&
-           !reporter_->wants_end()) {
+    while (last.did != record::Did::finish && last.did != record::Did::split && !has_all()) {
       auto mark = from_.next();
       if (!mark) return mark.error();
       if (!*mark) {
@@ -100,8 +100,14 @@ class Showing {
     s_.ledger = ledger;
   }
 
+  /// A report of what was found until the end is still to come.
+  bool has_all() const { return reporter_->wants_end() && !reporter_->periodic(); }
+
   void do_again(const record::Replay::Mark& mark) {
     hold_clock(mark.monotonic_ns);
+    if (reporter_->wants_end() &&
+        (mark.did == record::Did::sample || mark.did == record::Did::report))
+      return;
     // Readings are late by less than half of the time between two.
     constexpr std::uint64_t kLate = 500'000'000;
     const bool reading = mark.did == record::Did::report || mark.did == record::Did::sample;
@@ -111,8 +117,13 @@ class Showing {
       shown_ns_ = mark.monotonic_ns;
       reporter_->report(s_);
       s_.out.flush(true);
+    } else if (reading) {
+      from_.pass_over();
     }
     switch (mark.did) {
+      case record::Did::sample:
+        reporter_->sampled(s_);
+        break;
       case record::Did::ends:
         reporter_->ends(s_);
         break;
@@ -128,7 +139,6 @@ class Showing {
         break;
       case record::Did::begin:
       case record::Did::base:
-      case record::Did::sample:
       case record::Did::report:
       case record::Did::last:
         break;
@@ -148,6 +158,9 @@ class Showing {
   const std::uint64_t every_ns_;
   std::uint64_t shown_ns_ = 0, gaps_ = 0;
 };
+
+/// Stands for the file that a recorded run wrote.
+constexpr std::string_view kMadeFile = "file.svg";
 
 /// The option of a word such as "--sort=bytes"; empty: it is another word.
 std::string_view option_of(std::string_view word) {
@@ -228,6 +241,19 @@ Result<void> check_same_tracing(const Tool& tool, const Config& recorded, const 
   return {};
 }
 
+/// Fields whose data are not in the recording are empty. -> a line for each of them
+std::vector<std::string> leave_out_lacking(Tool& tool, const record::Replay& replay,
+                                           const record::Replay::Mark& begin) {
+  std::vector<std::string> lines;
+  const auto lacks = replay.lacks();
+  if (lacks.empty()) return lines;
+  hold_clock(begin.monotonic_ns);
+  tool.report = tool.report.without(lacks, lines);
+  for (auto& line : lines)
+    line += fmt::format(" (made by coretap {})", printable(replay.head().coretap));
+  return lines;
+}
+
 /// Local times become those of the recorder.
 void use_zone(const record::Head& head) {
   constexpr std::int64_t kMost = 26 * 3600;
@@ -301,9 +327,13 @@ Result<int> show(record::Replay& replay, const std::vector<std::string>& paths,
   auto recorded_words = replay.head().words;
   for (auto& option : replay.head().files)
     if (is_file_option(option))
-      recorded_words.insert(recorded_words.begin(), fmt::format("--{}=file.svg", option));
+      recorded_words.insert(recorded_words.begin(), fmt::format("--{}={}", option, kMadeFile));
   auto recorded = parse_command_line(declared, recorded_words);
   if (!recorded) return recorded.error();
+  // It may be anyone's: its words name no file to write.
+  for (auto& [option, value] : recorded->config.given_options())
+    if (is_output_option(option) || (is_file_option(option) && value != kMadeFile))
+      return Error{fmt::format("cannot read {}", path), "it is damaged", {}, kFailed};
   if (to && !recorded->config.schedule.interval &&
       std::ranges::any_of(all_options(declared), [](auto& o) { return o.name == "interval"; }))
     arguments.emplace_back("--interval=1");
@@ -311,15 +341,19 @@ Result<int> show(record::Replay& replay, const std::vector<std::string>& paths,
   if (!parsed) return parsed.error();
   auto tool = declared;
   tool.report = chosen_report(declared, parsed->config);
-  if (tool.report->record_size() != replay.head().record_bytes || !tool.report->can_be_recorded())
+  const record::ObjectLayouts layouts(tool.object.bytes());
+  replay.use(layouts, tool.report->record_type());
+  use_zone(replay.head());
+  auto begin = replay.begin();
+  const bool other_size = tool.report->record_size() != replay.head().record_bytes;
+  if ((other_size && !replay.moves()) || !tool.report->can_be_recorded())
     return Error{fmt::format("{}: coretap {} has recorded it with other data", path,
                              printable(replay.head().coretap)),
                  {},
                  "show it with that version",
                  kUnsupported};
-  use_zone(replay.head());
-  auto begin = replay.begin();
   if (!begin) return begin.error();
+  const auto empty = leave_out_lacking(tool, replay, *begin);
   if (auto r = check_same_tracing(tool, recorded->config, parsed->config); !r) return r.error();
   if (parsed->config.given("lines"))
     return usage("--lines: a recording has no source lines",
@@ -341,6 +375,7 @@ Result<int> show(record::Replay& replay, const std::vector<std::string>& paths,
     confine(s.file ||
             std::ranges::any_of(kFileOptions, [&](auto option) { return s.config.given(option); }));
   }
+  for (auto& line : empty) s.say(line);
   const auto every = other_interval ? parsed->config.schedule.interval * 1e9 : 0;
   return Showing(s, replay, static_cast<std::uint64_t>(every)).run(*begin);
 }

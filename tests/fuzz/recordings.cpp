@@ -23,7 +23,30 @@ const Tool* recordable(const std::string& name) {
   return tool.report->can_be_recorded() && !tool.compile ? &tool : nullptr;
 }
 
+const record::ObjectLayouts& layouts_of(const Tool& tool) {
+  static std::map<std::string_view, record::ObjectLayouts> all;
+  auto known = all.find(tool.name);
+  if (known == all.end()) known = all.try_emplace(tool.name, tool.object.bytes()).first;
+  return known->second;
+}
+
 }  // namespace
+
+/// A layout, and a record of it, become one of a tool.
+FUZZ(layouts, bytes) {
+  fuzz::Input input(bytes);
+  const std::string packed(input.text(input.number<std::uint16_t>()));
+  const auto from = record::Layout::of(packed);
+  if (!from) return;
+  MUST(record::Layout::of(from->packed()) == from);
+  static const auto to = layouts_of(*recordable("opensnoop")).of_struct("opensnoop_event");
+  const record::Move move(*from, to);
+  for (auto& lack : move.lacks()) MUST(lack.at + lack.bytes <= to.bytes);
+  std::string record(input.text(bytes.size()));
+  const auto texts = record.size() > from->bytes ? record.size() - from->bytes : 0;
+  record.resize(from->bytes + texts);
+  MUST(move(record).size() == to.bytes + texts);
+}
 
 /// The first byte chooses a form of output; the others are the parts of a recording, unpacked.
 FUZZ(recordings, bytes) {
@@ -39,8 +62,15 @@ FUZZ(recordings, bytes) {
   const auto* tool = recordable(replay.head().tool);
   if (!tool) return;
   const Recalling recalling(replay);
+  replay.use(layouts_of(*tool), tool->report->record_type());
   auto begin = replay.begin();
   if (!begin) return;
+  hold_clock(begin->monotonic_ns);
+  auto with_lacks = *tool;
+  std::vector<std::string> said;
+  if (const auto lacks = replay.lacks(); !lacks.empty())
+    with_lacks.report = tool->report.without(lacks, said);
+  tool = &with_lacks;
   Session s(*tool, config);
   const Fd file(memfd_create("shown", MFD_CLOEXEC));
   s.out = Sink(file.get());

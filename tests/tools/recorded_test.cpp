@@ -26,6 +26,8 @@ const RecordedKind kRecordedKinds[] = {
     {"loads", {"", "--json", "--csv"}},
     {"walltime -v", {"", "--json", "--csv"}},
     {"blockedby", {"", "--json", "--csv"}},
+    {"neighbours", {"", "--json", "--csv"}},
+    {"funcinterval", {"", "--json", "--csv"}},
     {"cachestat 0.3 2", {"", "--json", "--csv"}},
 };
 
@@ -82,6 +84,32 @@ TEST(Recording, PicturesAndProfilesAreTheSame) {
     EXPECT_EQ(shown.status, 0) << shown.err;
     EXPECT_EQ(slurp(in("shown.svg")), slurp(in("live.svg")));
   }
+}
+
+/// The first report of a state is made at once; of longer intervals, each has its own data.
+TEST(Recording, SnapshotsAreShownAtOtherIntervals) {
+  require_tool("loads");
+  TemporaryDirectory directory;
+  const auto file = directory.path() + "/one.ctr";
+  const ThingsToSee load;
+  auto live = run({tool_path("loads"), "--json", "--record", file, "1", "4"});
+  ASSERT_EQ(live.status, 0) << live.err;
+  // The header has the options.
+  auto without_header = [](const std::string& out) { return out.substr(out.find('\n') + 1); };
+  std::vector<std::string> reports;
+  for (auto& line : lines(without_header(live.out))) {
+    if (line.find("\"averages\"") != std::string::npos) reports.emplace_back();
+    ASSERT_FALSE(reports.empty());
+    reports.back() += line + "\n";
+  }
+  ASSERT_EQ(reports.size(), 4u);
+  auto shown = [&](const char* interval) {
+    return without_header(
+        run({tool_path("coretap"), "show", file, "--json", "--interval", interval}).out);
+  };
+  EXPECT_EQ(shown("1"), without_header(live.out));
+  EXPECT_EQ(shown("2"), reports[0] + reports[2]);
+  EXPECT_EQ(shown("3"), reports[0] + reports[3]);
 }
 
 TEST(Recording, WhatWasKilledIsShownToItsLastSecond) {

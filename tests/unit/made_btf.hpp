@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -22,9 +21,9 @@ class Made {
       : base_(&base.open()), last_(base.last_), first_text_(base.strings_.size()) {}
 
   std::uint32_t add(const char* name, unsigned kind, unsigned count, std::uint32_t type,
-                    std::initializer_list<std::uint32_t> tail = {}) {
+                    const std::vector<std::uint32_t>& tail = {}) {
     for (auto word : {text(name), kind << 24 | count, type}) types_.push_back(word);
-    types_.insert(types_.end(), tail);
+    types_.insert(types_.end(), tail.begin(), tail.end());
     return ++last_;
   }
   std::uint32_t text(const char* name) {

@@ -14,6 +14,12 @@ struct {
 	__uint(max_entries, 4096);
 } events SEC(".maps");
 
+/*
+ * Puts the layout of a record into the program's BTF, from where it goes into recordings: otherwise
+ * BTF has only what maps and functions refer to.
+ */
+#define RECORD(name) const struct name *record_##name
+
 /* The loader drains on a timer; it is woken earlier only when this many bytes are pending. */
 OPT(__u64, emit_wake_bytes);
 

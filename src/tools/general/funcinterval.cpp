@@ -81,6 +81,6 @@ TOOL(funcinterval) {
                     .with_averages(),
       .announce = "Timing intervals between calls",
       .exclusive = {{"per-thread", "per-cpu"}},
-      .compile = funcinterval_limits,
+      .check_plan = funcinterval_limits,
   };
 }

@@ -87,6 +87,20 @@ TOOL_TEST(Deadlock, OtherCycles) {
   expect_fields(cycle_of("timed", 2).deadlocks[0], {{"timed", true}});
 }
 
+TOOL_TEST(Deadlock, IsShownFromARecordingAsPrinted) {
+  TemporaryDirectory directory;
+  auto file = directory.path() + "/one.ctr";
+  for (auto* form : {"--csv", "--all"}) {
+    SCOPED_TRACE(form);
+    auto live =
+        observe("deadlock {pid} --record " + file + " " + form, "mutexes --order cycle").text();
+    auto shown = run(Strings{tool_path("coretap"), "show", file} +
+                     Strings(std::string(form) == "--csv" ? form : ""));
+    EXPECT_EQ(shown.status, 1) << shown.err;
+    EXPECT_EQ(shown.out, live);
+  }
+}
+
 TOOL_TEST(Deadlock, TextAndGraph) {
   TemporaryDirectory directory;
   auto file = directory.path() + "/graph";

@@ -4,7 +4,12 @@
 #include <sys/resource.h>
 
 #include <csignal>
+#include <filesystem>
+#include <optional>
 #include <regex>
+
+#include <protozero/pbf_reader.hpp>
+#include <protozero/pbf_writer.hpp>
 
 #include "../reports/replay.hpp"
 #include "base/recall.hpp"
@@ -13,6 +18,7 @@
 #include "record/changes.hpp"
 #include "record/recorder.hpp"
 #include "record/replay.hpp"
+#include "run/run.hpp"
 
 namespace coretap::record {
 namespace {
@@ -44,7 +50,11 @@ std::string recorded(const Tool& tool, const Config& config, std::uint32_t seed,
                      std::vector<std::string>* each = nullptr) {
   Recorder recorder;
   EXPECT_TRUE(segments ? recorder.open(*segments) : recorder.open(path));
-  recorder.head({.tool = std::string(tool.name), .record_bytes = tool.report->record_size()});
+  const ObjectLayouts layouts(tool.object.bytes());
+  recorder.use(layouts);
+  recorder.head({.tool = std::string(tool.name),
+                 .record_bytes = tool.report->record_size(),
+                 .layout = layouts.of_struct(tool.report->record_type())});
   const Recalling recalling(recorder);
   Session s(tool, config);
   s.recorder = &recorder;
@@ -93,6 +103,8 @@ std::string shown(const Tool& tool, const Config& config, const std::vector<std:
   EXPECT_TRUE(replay.open(paths));
   EXPECT_EQ(replay.head().tool, tool.name);
   const Recalling recalling(replay);
+  const ObjectLayouts layouts(tool.object.bytes());
+  replay.use(layouts, tool.report->record_type());
   auto mark = replay.begin();
   EXPECT_TRUE(mark);
   if (!mark) return {};
@@ -169,6 +181,303 @@ TEST(Recording, SegmentsAreShownAsOneRecordingAndAlone) {
   }
   EXPECT_GT(shows, 100);
   EXPECT_GT(alone, 10);
+}
+
+/// A struct that has the same members at other places: the last ones first, without gaps.
+Layout reordered(const Layout& layout) {
+  auto members = layout.members;
+  std::ranges::stable_sort(members, {}, &Member::at);
+  // Members that share bytes stay together.
+  struct Group {
+    std::uint32_t begin, end;
+    std::vector<Member> members;
+  };
+  std::vector<Group> groups;
+  for (auto& one : members) {
+    const auto end = one.at + one.bytes * one.count;
+    if (groups.empty() || one.at >= groups.back().end) groups.push_back({one.at, end, {}});
+    groups.back().end = std::max(groups.back().end, end);
+    groups.back().members.push_back(one);
+  }
+  Layout other;
+  for (auto group = groups.rbegin(); group != groups.rend(); ++group) {
+    for (auto one : group->members) {
+      one.at = one.at - group->begin + other.bytes;
+      other.members.push_back(one);
+    }
+    other.bytes += group->end - group->begin;
+  }
+  return other;
+}
+
+/// Writes a recording again as if its structs had been others.
+class Otherwise {
+ public:
+  void write(const std::string& from, const std::string& to) {
+    Reader in;
+    ASSERT_TRUE(in.open(from));
+    ASSERT_TRUE(out_.open(to));
+    Part part{};
+    std::string_view bytes;
+    for (;;) {
+      auto got = in.next(part, bytes);
+      ASSERT_TRUE(got);
+      if (!*got) break;
+      take(part, bytes);
+    }
+    out_.close();
+  }
+  int moved() const { return moved_; }
+
+ private:
+  struct Rows {
+    MapLayout from, to;
+    Changes before, now;
+    std::optional<Move> key, value;
+
+    std::string key_of(const std::string& old) const {
+      if (!key) return old;
+      auto fresh = (*key)(std::string_view(old).substr(0, key->from_bytes()));
+      fresh.resize(to.key_bytes);
+      if (to.owner) fresh.replace(fresh.size() - to.owner, to.owner, old, old.size() - to.owner);
+      return fresh;
+    }
+    Changes::Words words_of(const Changes::Words& old) const {
+      if (!value) return old;
+      const auto bytes = (*value)({reinterpret_cast<const char*>(old.data()), value->from_bytes()});
+      Changes::Words fresh(to.words());
+      memcpy(fresh.data(), bytes.data(), bytes.size());
+      return fresh;
+    }
+    Changes::Rows rows_of(const Changes::Rows& old) const {
+      Changes::Rows all;
+      for (auto& [name, words] : old) all.emplace(key_of(name), words_of(words));
+      return all;
+    }
+  };
+
+  static std::uint64_t place_of(std::uint64_t at, const Layout& from, const Layout& to) {
+    for (auto& was : from.members)
+      for (auto& is : to.members)
+        if (was.at == at && was.path == is.path) return is.at;
+    return at;
+  }
+
+  void take(Part part, std::string_view bytes) {
+    if (part == Part::head) return head(bytes);
+    if (part == Part::map) return map(bytes);
+    if (part == Part::records && move_) return records(bytes);
+    if (part == Part::pass && move_) return pass(bytes);
+    if (part == Part::reading || part == Part::entries || part == Part::removed)
+      return reading(part, bytes);
+    out_.put(part, bytes);
+  }
+
+  void head(std::string_view bytes) {
+    auto head = Head::of(bytes);
+    if (head.layout) {
+      const auto other = reordered(head.layout);
+      move_.emplace(head.layout, other);
+      moved_ += other != head.layout;
+      if (head.record_bytes == head.layout.bytes) head.record_bytes = other.bytes;
+      head.layout = other;
+    }
+    out_.put(Part::head, head.bytes());
+  }
+
+  void map(std::string_view bytes) {
+    const auto from = MapLayout::of(bytes);
+    auto to = from;
+    Rows rows{from, to, Changes(0, 0), Changes(0, 0), {}, {}};
+    if (from.key) {
+      to.key = reordered(from.key);
+      rows.key.emplace(from.key, to.key);
+      to.key_bytes = from.owner ? (to.key.bytes + 7) / 8 * 8 + from.owner
+                                : from.key_bytes - from.key.bytes + to.key.bytes;
+      moved_ += to.key != from.key;
+    }
+    if (from.value && from.sums == 0) {
+      to.value = reordered(from.value);
+      rows.value.emplace(from.value, to.value);
+      to.value_bytes = to.value.bytes;
+      moved_ += to.value != from.value;
+      for (auto& at : to.largest_at) at = place_of(at, from.value, to.value);
+    }
+    rows.to = to;
+    rows.before = Changes(from.key_bytes, from.words());
+    rows.now = Changes(to.key_bytes, to.words());
+    maps_.insert_or_assign(from.number, std::move(rows));
+    out_.put(Part::map, to.bytes());
+  }
+
+  void reading(Part part, std::string_view bytes) {
+    protozero::pbf_reader in(bytes.data(), bytes.size());
+    std::string to;
+    protozero::pbf_writer out(to);
+    Rows* rows = nullptr;
+    while (in.next()) {
+      if (in.tag() == 1) {
+        const auto number = in.get_uint64();
+        rows = &maps_.at(number);
+        out.add_uint64(1, number);
+      } else if (in.tag() == 2) {
+        const auto changes = in.get_string();
+        if (part == Part::removed) {
+          Changes gone(rows->from.key_bytes, rows->from.words());
+          ASSERT_TRUE(gone.take(changes));
+          out.add_bytes(
+              2, Changes::whole(rows->rows_of(gone.rows()), rows->to.key_bytes, rows->to.words()));
+          for (auto& [key, words] : gone.rows()) {
+            rows->before.erase(key);
+            rows->now.erase(rows->key_of(key));
+          }
+        } else {
+          ASSERT_TRUE(rows->before.take(changes));
+          out.add_bytes(2, rows->now.to(rows->rows_of(rows->before.rows())));
+        }
+      } else {
+        Changes largest(rows->from.key_bytes, rows->from.largest);
+        ASSERT_TRUE(largest.take(in.get_string()));
+        Changes::Rows all;
+        for (auto& [key, values] : largest.rows()) all.emplace(rows->key_of(key), values);
+        out.add_bytes(3, Changes::whole(all, rows->to.key_bytes, rows->to.largest));
+      }
+    }
+    out_.put(part, to);
+  }
+
+  void records(std::string_view bytes) {
+    std::string to;
+    for (std::uint64_t size = 0; !bytes.empty();) {
+      ASSERT_TRUE(take_varint(bytes, size));
+      const auto record = (*move_)(bytes.substr(0, size));
+      bytes.remove_prefix(size);
+      put_varint(to, record.size());
+      to += record;
+    }
+    out_.put(Part::records, to);
+  }
+
+  void pass(std::string_view bytes) {
+    protozero::pbf_reader in(bytes.data(), bytes.size());
+    std::string to;
+    protozero::pbf_writer out(to);
+    while (in.next()) {
+      const bool is_name = in.tag() == 1;
+      const auto all = in.get_string();
+      if (is_name) {
+        out.add_string(1, all);
+        continue;
+      }
+      std::string moved;
+      for (std::size_t at = 0; at + move_->from_bytes() <= all.size(); at += move_->from_bytes())
+        moved += (*move_)(all.substr(at, move_->from_bytes()));
+      out.add_bytes(2, moved);
+    }
+    out_.put(Part::pass, to);
+  }
+
+  Writer out_;
+  std::optional<Move> move_;
+  std::map<std::uint64_t, Rows> maps_;
+  int moved_ = 0;
+};
+
+/// Data of other structs are shown as they were printed.
+TEST(Recording, OfOtherLayoutsIsShownTheSame) {
+  const ScratchDirectory directory;
+  const auto own = directory.in("own.ctr"), other = directory.in("other.ctr");
+  int moved = 0;
+  for (auto& of : all_reports()) {
+    if (!of.tool.report->can_be_recorded() || of.tool.compile) continue;
+    SCOPED_TRACE(::testing::Message() << of.tool.name << " --" << of.when);
+    Config config;
+    config.format = OutputFormat::json;
+    Chance chance(11);
+    replay::give_some(config, of, chance);
+    const auto live = recorded(of.tool, config, 11, own);
+    Otherwise otherwise;
+    otherwise.write(own, other);
+    EXPECT_EQ(shown(of.tool, config, other), live);
+    moved += otherwise.moved() > 0;
+  }
+  EXPECT_GT(moved, 100);
+}
+
+/// Recordings show the same in each later version. The files have data as replay.hpp makes them.
+TEST(Recording, StoredOnesAreShownAsThen) {
+  int count = 0;
+  for (auto& entry : std::filesystem::directory_iterator(places::test_data() + "/recordings")) {
+    auto path = entry.path();
+    if (path.extension() != ".ctr") continue;
+    SCOPED_TRACE(path.filename().string());
+    auto now = recording_as_json(path.native());
+    ASSERT_TRUE(now) << now.error().why;
+    EXPECT_EQ(*now, places::file_text(path.replace_extension(".json")));
+    count++;
+  }
+  EXPECT_GE(count, 4);
+}
+
+/// Of a version whose records had no user id, and a narrower latency.
+TEST(Recording, FieldsThatItLacksAreEmpty) {
+  const ScratchDirectory directory;
+  const auto file = directory.in("one.ctr");
+  const auto tool = build(*find_tool("opensnoop"));
+  const ObjectLayouts layouts(tool.object.bytes());
+  auto older = layouts.of_struct("opensnoop_event");
+  std::erase_if(older.members, [](auto& member) { return member.path == "who.uid"; });
+  for (auto& member : older.members)
+    if (member.path == "latency_ns") member.bytes = 4;
+  std::string record(older.bytes, '\0');
+  for (auto& member : older.members)
+    if (member.path == "latency_ns" || member.path == "who.pid") record[member.at] = 77;
+  Recorder recorder;
+  ASSERT_TRUE(recorder.open(file));
+  recorder.head(
+      {.coretap = "0.0.9", .tool = "opensnoop", .record_bytes = older.bytes, .layout = older});
+  recorder.moment();
+  recorder.did(Did::begin);
+  recorder.record(record.data(), record.size());
+  recorder.moment();
+  recorder.did(Did::finish);
+  recorder.close();
+  const auto shown = recording_as_json(file);
+  ASSERT_TRUE(shown) << shown.error().why;
+  for (auto* has : {"\"uid\":null", "\"pid\":77", "\"latency_ns\":77"})
+    EXPECT_NE(shown->find(has), std::string::npos) << has << " in " << *shown;
+}
+
+/// Files may be anyone's, and root may show them.
+TEST(Recording, WordsThatNameAFileToWriteAreRefused) {
+  const ScratchDirectory directory;
+  const auto file = directory.in("one.ctr"), written = directory.in("written");
+  const struct {
+    const char *tool, *option;
+    bool refused;
+  } kCases[] = {{"opensnoop", "--failed", false},   {"opensnoop", "--output", true},
+                {"opensnoop", "--record", true},    {"opensnoop", "--perfetto", true},
+                {"offcputime", "--svg", true},      {"offcputime", "--pprof", true},
+                {"deadlock", "--dump-graph", true}, {"runqlat", "--heatmap", true}};
+  for (auto& one : kCases) {
+    SCOPED_TRACE(one.option);
+    const auto tool = build(*find_tool(one.tool));
+    Recorder recorder;
+    ASSERT_TRUE(recorder.open(file));
+    recorder.head({.tool = one.tool,
+                   .words = {one.refused ? std::string(one.option) + "=" + written : one.option},
+                   .record_bytes = tool.report->record_size()});
+    recorder.moment();
+    recorder.did(Did::begin);
+    recorder.did(Did::finish);
+    recorder.close();
+    auto shown = recording_as_json(file);
+    EXPECT_EQ(static_cast<bool>(shown), !one.refused);
+    if (!shown) {
+      EXPECT_EQ(shown.error().why, "it is damaged");
+    }
+    EXPECT_FALSE(std::filesystem::exists(written));
+  }
 }
 
 TEST(Recording, AMissingSegmentIsCounted) {

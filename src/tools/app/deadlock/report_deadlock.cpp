@@ -77,11 +77,15 @@ class DeadlockReporter : public Reporter {
   }
   void poll(Session& s) override {
     names_.poll(s);
+    if (s.recorder) return;  // sample() looks
     if (monotonic_ns() < looked_ns_ + static_cast<std::uint64_t>(kLookSeconds * 1e9)) return;
     look(s);
     s.out.flush();
   }
   std::vector<int> wakes() const override { return names_.wakes(); }
+  double sample_seconds() const override { return kLookSeconds; }
+  void sample(Session& s) override { look(s); }
+  void sampled(Session& s) override { look(s); }
 
   void report(Session& s) override {
     look(s);
@@ -113,8 +117,14 @@ class DeadlockReporter : public Reporter {
  private:
   void look(Session& s) {
     looked_ns_ = monotonic_ns();
+    // In the order of a recording, so that numbers of mutexes are the same.
+    std::vector<std::pair<deadlock_order, deadlock_seen>> orders;
     s.source->each_typed_entry<deadlock_order, deadlock_seen>(
-        maps::orders, [&](auto& order, auto& seen) { graph_.add(order, seen); });
+        maps::orders, [&](auto& order, auto& seen) { orders.emplace_back(order, seen); });
+    std::ranges::sort(orders, [](auto& one, auto& other) {
+      return memcmp(&one.first, &other.first, sizeof one.first) < 0;
+    });
+    for (auto& [order, seen] : orders) graph_.add(order, seen);
     auto cycles = graph_.new_cycles();
     if (cycles.empty()) return;
     s.source->each_typed_entry<std::uint32_t, deadlock_creator>(
@@ -245,6 +255,7 @@ class DeadlockKind : public ReportKind {
   std::unique_ptr<Reporter> reporter() const override {
     return std::make_unique<DeadlockReporter>();
   }
+  bool can_be_recorded() const override { return true; }
 
   std::vector<JsonKind> json() const override {
     return {

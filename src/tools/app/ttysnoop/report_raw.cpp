@@ -29,7 +29,8 @@ class RawReporter : public Reporter {
   }
   void record(Session& s, const void* data, std::size_t size) override {
     auto& event = *static_cast<const ttysnoop_event*>(data);
-    if (size < sizeof event || size - event.data.at < event.data.bytes) return;
+    if (size < sizeof event || event.data.at > size || size - event.data.at < event.data.bytes)
+      return;
     s.ledger.shown++;
     auto bytes = text_of(event, event.data);
     auto at = event.head.time_ns;
@@ -51,6 +52,9 @@ class RawKind : public ReportKind {
  public:
   std::string_view name() const override { return "raw"; }
   std::unique_ptr<Reporter> reporter() const override { return std::make_unique<RawReporter>(); }
+  std::size_t record_size() const override { return sizeof(ttysnoop_event); }
+  std::string_view record_type() const override { return detail::name_of_type<ttysnoop_event>(); }
+  bool can_be_recorded() const override { return true; }
   std::vector<JsonKind> json() const override {
     return {{"bytes",
              "one per write with --raw",

@@ -3,12 +3,14 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <climits>
 #include <filesystem>
 #include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "base/recall.hpp"
 #include "coretap/parse.hpp"
 #include "coretap/small_files.hpp"
 
@@ -17,6 +19,28 @@ namespace coretap::neighbours {
 namespace {
 
 constexpr std::size_t kMostCgroups = 4096;  // that are read before tracing
+
+/// Nothing: there is no such directory.
+std::optional<std::uint64_t> inode_of(const std::string& directory) {
+  return parse_unsigned(recalled(Ask::inode, directory, [&] {
+    struct stat st {};
+    return ::stat(directory.c_str(), &st) == 0 ? std::to_string(st.st_ino) : std::string();
+  }));
+}
+
+std::vector<std::string> directories_in(const std::string& directory) {
+  return unpacked(recalled(Ask::directories, directory, [&] {
+    std::vector<std::string> all;
+    std::error_code failed;
+    for (std::filesystem::directory_iterator it(directory, failed), end; !failed && it != end;
+         it.increment(failed)) {
+      std::error_code gone;
+      if (it->is_directory(gone) && !it->is_symlink(gone))
+        all.push_back(it->path().filename().native());
+    }
+    return packed(all);
+  }));
+}
 
 }  // namespace
 
@@ -46,27 +70,22 @@ void Pressures::begin(const std::string& mount) {
 }
 
 void Pressures::read_below(const std::string& directory) {
-  struct stat st {};
-  if (::stat(directory.c_str(), &st) != 0) return;
-  if (before_.size() >= kMostCgroups) {
+  const auto inode = inode_of(directory);
+  if (!inode) return;
+  // A recording may name a directory often, or below itself.
+  if (++read_ > kMostCgroups || directory.size() > PATH_MAX) {
     all_ = false;
     return;
   }
-  before_[st.st_ino] = read_pressure(directory);
-  std::error_code failed;
-  for (std::filesystem::directory_iterator it(directory, failed), end; !failed && it != end;
-       it.increment(failed)) {
-    std::error_code gone;
-    if (it->is_directory(gone) && !it->is_symlink(gone)) read_below(it->path());
-  }
+  before_[*inode] = read_pressure(directory);
+  for (auto& name : directories_in(directory)) read_below(directory + "/" + name);
 }
 
 Pressure Pressures::growth(std::uint64_t cgroup, std::string_view path) {
   if (mount_.empty() || !path.starts_with('/')) return {};
   auto directory = mount_ + std::string(path);
-  struct stat st {};
   // Another cgroup may have the name by now.
-  if (::stat(directory.c_str(), &st) != 0 || st.st_ino != cgroup) return {};
+  if (inode_of(directory) != cgroup) return {};
   auto now = read_pressure(directory);
   auto [found, is_new] = before_.try_emplace(cgroup);
   auto before = std::exchange(found->second, now);

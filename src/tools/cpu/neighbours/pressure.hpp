@@ -32,7 +32,8 @@ class Pressures {
 
   std::string mount_;
   std::map<std::uint64_t, Pressure> before_;
-  bool all_ = false;  ///< there was a reading of each cgroup
+  std::size_t read_ = 0;  ///< directories, before tracing
+  bool all_ = false;      ///< there was a reading of each cgroup
 };
 
 }  // namespace coretap::neighbours

@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 
 #include "base/figures.hpp"
+#include "base/recall.hpp"
 #include "coretap/clock.hpp"
 #include "coretap/report_kind.hpp"
 #include "kernel/kernel.hpp"
@@ -108,7 +109,11 @@ class NeighboursReporter : public Reporter {
 
   void begin(Session& s) override {
     from_ns_ = s.began_ns;
-    if (auto mount = cgroup2_mount(); mount && by_ == CgroupName::path) pressures_.begin(*mount);
+    const auto mount = recalled(Ask::directories, "cgroup2", [] {
+      auto found = cgroup2_mount();
+      return found ? *found : std::string();
+    });
+    if (!mount.empty() && by_ == CgroupName::path) pressures_.begin(mount);
     if (s.config.format == OutputFormat::text && s.config.given("screen") && !s.file &&
         Screen::possible())
       screen_.open();
@@ -462,6 +467,7 @@ class NeighboursKind : public ReportKind {
   std::unique_ptr<Reporter> reporter() const override {
     return std::make_unique<NeighboursReporter>();
   }
+  bool can_be_recorded() const override { return true; }
 
   Result<void> check(Config& c) const override {
     if (c.given("screen") && !c.schedule.interval) c.schedule.interval = 1;
