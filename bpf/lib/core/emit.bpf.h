@@ -18,7 +18,7 @@ struct {
  * Puts the layout of a record into the program's BTF, from where it goes into recordings: otherwise
  * BTF has only what maps and functions refer to.
  */
-#define RECORD(name) const struct name *record_##name
+#define RECORD(name) const struct name *const record_##name = 0 /* in .rodata, as the options */
 
 /* The loader drains on a timer; it is woken earlier only when this many bytes are pending. */
 OPT(__u64, emit_wake_bytes);
