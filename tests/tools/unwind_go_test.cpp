@@ -94,7 +94,7 @@ void expect_go(const std::string& kind, const std::string& end, std::size_t trut
       example = cut.str() + ": " + ::testing::PrintToString(frames);
       continue;
     }
-    EXPECT_TRUE(go.right(frames)) << ::testing::PrintToString(frames);
+    EXPECT_TRUE(go.right(frames)) << ::testing::PrintToString(frames) << line.text();
     right += count;
   }
   EXPECT_GE(right, 20u);

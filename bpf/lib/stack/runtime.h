@@ -79,6 +79,7 @@ struct runtime_file {
 	__u32 kind; /* enum runtime_kind; its layout follows, others are 0 */
 	struct python_layout python;
 	struct v8_layout v8;
+	__u32 pad;
 	__u64 runtime;              /* _PyRuntime: address minus the bias of a mapping */
 	__u64 code_type;            /* PyCode_Type, likewise */
 	__u64 eval_begin, eval_end; /* with PYTHON_OBJECTS: the evaluation loop, likewise */
