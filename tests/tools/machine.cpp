@@ -3,8 +3,10 @@
 #include <bpf/bpf.h>
 #include <linux/perf_event.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,6 +26,24 @@ namespace coretap::tooltest {
 
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
+
+bool has_32_bit_calls() {
+#ifdef __x86_64__
+  const auto child = ::fork();
+  if (child == 0) {
+    const rlimit no_core{};
+    ::setrlimit(RLIMIT_CORE, &no_core);
+    long call = 20;  // getpid
+    asm volatile("int $0x80" : "+a"(call) : : "r8", "r9", "r10", "r11", "memory");
+    ::_exit(call > 0 ? 0 : 1);
+  }
+  int status = 1;
+  ::waitpid(child, &status, 0);
+  return status == 0;
+#else
+  return true;
+#endif
+}
 
 // ---- directories and mounts of the test ----
 

@@ -16,6 +16,10 @@ namespace coretap::tooltest {
 /// Slowness relative to a usual machine; at least 1.
 double slowness();
 
+/// Programs can make the system calls of 32-bit ones, and those run: kernels can be built or
+/// started without (CONFIG_IA32_EMULATION, ia32_emulation=0). True on arm64.
+bool has_32_bit_calls();
+
 /// Removed with its contents when this object is destroyed.
 class TemporaryDirectory {
  public:
