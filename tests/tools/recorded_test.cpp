@@ -94,7 +94,7 @@ TEST(Recording, SnapshotsAreShownAtOtherIntervals) {
   const ThingsToSee load;
   auto live = run({tool_path("loads"), "--json", "--record", file, "1", "4"});
   ASSERT_EQ(live.status, 0) << live.err;
-  // The header has the options, the ledger counts what is shown.
+  // The header has the options, the ledger counts the rows shown.
   auto body = [](const std::string& out) {
     const auto begin = out.find('\n') + 1;
     return out.substr(begin, out.find("{\"type\":\"ledger\"") - begin);
