@@ -13,15 +13,8 @@
 
 namespace coretap {
 
-namespace {
-
-/// Contents of sections, within the object's bytes.
-struct Sections {
-  std::string_view types, relocations;
-};
-
-Sections find_sections(const void* object, std::size_t size) {
-  Sections found;
+ObjectTypes object_types(const void* object, std::size_t size) {
+  ObjectTypes found;
   elf_version(EV_CURRENT);
   // libelf only reads, but its parameter is not const.
   std::unique_ptr<Elf, decltype(&elf_end)> elf(
@@ -39,6 +32,8 @@ Sections find_sections(const void* object, std::size_t size) {
   }
   return found;
 }
+
+namespace {
 
 template <class T>
 bool take_value(std::string_view& bytes, T& value) {
@@ -209,7 +204,7 @@ bool can_be_asked(unsigned kind) {
 }  // namespace
 
 std::string trimmed_types(const Btf& kernel, const void* object, std::size_t size) {
-  auto sections = find_sections(object, size);
+  auto sections = object_types(object, size);
   const std::string types(sections.types);  // the section in the object may be unaligned
   Btf local;
   if (!kernel.is_open() || !local.view(types.data(), types.size())) return {};

@@ -1,7 +1,5 @@
 #include "record/layout.hpp"
 
-#include <elf.h>
-
 #include <algorithm>
 #include <cstring>
 #include <unordered_map>
@@ -10,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/recall.hpp"
+#include "kernel/min_core_btf.hpp"
 #include "lib/core/shared.h"
 
 namespace coretap::record {
@@ -30,31 +29,6 @@ const T* tail(const btf_type* type) {
 bool is_number(Member::Kind kind) {
   return kind == Member::unsigned_number || kind == Member::signed_number ||
          kind == Member::boolean;
-}
-
-/// The data of a section; empty: there is none. The file is this executable's own.
-std::string_view section(std::string_view file, std::string_view wanted) {
-  Elf64_Ehdr head{};
-  if (file.size() < sizeof head) return {};
-  memcpy(&head, file.data(), sizeof head);
-  auto at = [&](std::size_t n) {
-    Elf64_Shdr one{};
-    const auto offset = head.e_shoff + n * sizeof one;
-    if (offset <= file.size() && file.size() - offset >= sizeof one)
-      memcpy(&one, file.data() + offset, sizeof one);
-    return one;
-  };
-  auto data = [&](const Elf64_Shdr& one) {
-    return one.sh_offset > file.size() ? std::string_view()
-                                       : file.substr(one.sh_offset, one.sh_size);
-  };
-  const auto names = data(at(head.e_shstrndx));
-  for (std::size_t i = 0; i < head.e_shnum; i++) {
-    const auto one = at(i);
-    const auto name = names.substr(std::min<std::size_t>(one.sh_name, names.size()));
-    if (name.substr(0, name.find('\0')) == wanted) return data(one);
-  }
-  return {};
 }
 
 /// FNV-1a: the same in each version of coretap.
@@ -227,7 +201,8 @@ std::optional<Layout> Layout::of(std::string_view packed) {
 
 Layout Layout::of(const Btf& types, std::uint32_t id) { return Flattened(types).layout(id); }
 
-ObjectLayouts::ObjectLayouts(std::string_view object) : bytes_(section(object, ".BTF")) {
+ObjectLayouts::ObjectLayouts(std::string_view object)
+    : bytes_(object_types(object.data(), object.size()).types) {
   if (!bytes_.empty()) types_.view(bytes_.data(), bytes_.size());
 }
 
@@ -316,7 +291,7 @@ void Move::add(const Member& from, const Member& to) {
   steps_.push_back(next);
 }
 
-/// Its offset is from the begin of the record, whose length has changed.
+/// Its offset is from the start of the record, whose length has changed.
 void Move::move_text(const char* from, char* to) const {
   ::text words{};
   memcpy(&words, from, sizeof words);

@@ -20,10 +20,10 @@ struct Member {
     unsigned_number,
     signed_number,
     boolean,
-    text,  ///< a struct text: an offset from the begin of the record, and a length
+    text,  ///< a struct text: an offset from the start of the record, and a length
   };
   std::string path;         ///< "owner.pid", "slots[3].count"; empty: the type is no struct
-  std::uint32_t at = 0;     ///< bytes from the begin of the struct
+  std::uint32_t at = 0;     ///< bytes from the start of the struct
   std::uint32_t bytes = 0;  ///< of one element
   std::uint32_t count = 1;  ///< of elements
   Kind kind = bytes_only;

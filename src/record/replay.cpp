@@ -12,6 +12,7 @@
 
 #include "coretap/clock.hpp"
 #include "coretap/fields.hpp"
+#include "lib/stack/runtime.h"
 #include "record/changes.hpp"
 #include "record/recorder.hpp"
 
@@ -397,11 +398,11 @@ std::vector<Lacking> Replay::lacks() const {
 }
 
 /// As the record is here; empty: it is too short. Other records than those of events are as they
-/// were: of processes, and of texts for rows, which begin with a row's key.
+/// were: of processes, of interpreted code, and of texts for rows, which begin with a row's key.
 std::string Replay::moved_record(std::string_view record) const {
   std::uint64_t mark = 0;
   memcpy(&mark, record.data(), std::min(sizeof mark, record.size()));
-  if (mark == STACK_PROCESS) return std::string(record);
+  if (mark == STACK_PROCESS || mark == RUNTIME_CODE) return std::string(record);
   if (auto& move = state_->record)
     return record.size() < move->from_bytes() ? std::string() : (*move)(record);
   std::string same(record);
