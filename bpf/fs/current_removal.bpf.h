@@ -6,18 +6,6 @@
 #include "lib/fs/removal.bpf.h"
 #include "lib/syscall/current_call.bpf.h"
 
-#ifdef __TARGET_ARCH_x86
-#define CALL_RENAME 82
-#define CALL_UNLINK 87
-#define CALL_UNLINKAT 263
-#define CALL_RENAMEAT 264
-#define CALL_RENAMEAT2 316
-#else
-#define CALL_UNLINKAT 35
-#define CALL_RENAMEAT 38
-#define CALL_RENAMEAT2 276
-#endif
-
 /* The removal by the running task, from its registers, anywhere within the call; false: none. */
 inline_ bool current_removal(struct removal *r)
 {
@@ -47,7 +35,7 @@ inline_ bool current_removal(struct removal *r)
 		return true;
 	case CALL_RENAMEAT:
 	case CALL_RENAMEAT2:
-		r->call = index == CALL_RENAMEAT ? REMOVAL_RENAMEAT : REMOVAL_RENAMEAT2;
+		r->call = index == CALL_RENAMEAT2 ? REMOVAL_RENAMEAT2 : REMOVAL_RENAMEAT;
 		r->dfd = args[0];
 		r->name = args[1];
 		r->to_dfd = args[2];

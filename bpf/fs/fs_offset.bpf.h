@@ -5,13 +5,6 @@
 
 #include "lib/fs/fs_call.bpf.h"
 
-/* The index of pread64's offset in 32-bit programs. */
-#ifdef __TARGET_ARCH_x86
-#define CALL32_PREAD_AT 3
-#else
-#define CALL32_PREAD_AT 4
-#endif
-
 /*
  * File offset where a returned read or write started: from its arguments, which the
  * kernel has advanced if they are pointers, else from the file position after the call.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* vfsstat: VFS operations. */
 #include "lib/aggregate/aggregate.bpf.h"
+#include "lib/arch/calls.bpf.h"
 #include "lib/core/filter.bpf.h"
 #include "lib/paths/path.bpf.h"
 #include "lib/core/text.bpf.h"
@@ -65,12 +66,6 @@ int unlinkat_begins(struct enter_ctx *ctx)
 		call->rmdir = ctx->args[2] & REMOVE_DIR;
 	return 0;
 }
-
-#ifdef __TARGET_ARCH_x86
-#define CALL_RMDIR 84
-#else
-#define CALL_RMDIR (-1) /* only unlinkat() */
-#endif
 
 SEC("tracepoint/syscalls/sys_exit_unlink,sys_exit_unlinkat,sys_exit_rmdir")
 int remove_call(struct exit_ctx *ctx)

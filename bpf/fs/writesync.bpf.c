@@ -7,11 +7,6 @@
 
 #define FILE_DSYNC 010000  /* O_DSYNC */
 #define FILE_SYNC 04000000 /* additional bit of O_SYNC */
-#if defined(__TARGET_ARCH_arm64)
-#define FILE_DIRECT 0200000
-#else
-#define FILE_DIRECT 040000
-#endif
 #define CALL_SYNCS_DATA 2 /* RWF_DSYNC */
 #define CALL_SYNCS 4      /* RWF_SYNC */
 #define MOUNT_SYNC 16     /* SB_SYNCHRONOUS */
@@ -54,7 +49,7 @@ static __noinline int add(struct file_io *io, u64 bytes, u32 call_flags)
 		__sync_fetch_and_add(&row->dsync, 1);
 	else
 		__sync_fetch_and_add(&row->regular, 1);
-	if (flags & FILE_DIRECT)
+	if (flags & OPEN_DIRECT)
 		__sync_fetch_and_add(&row->direct, 1);
 	__sync_fetch_and_add(&row->bytes, bytes);
 	if (!row->named)

@@ -93,7 +93,7 @@ int target_kernel_return(struct pt_regs *ctx)
 {
 	struct expression_in in = { .result = PT_REGS_RC(ctx) };
 	struct call_place at = {
-		.ctx = ctx, .regs = ctx, .id = target_id(ctx, TARGET_KERNEL), .sp = PT_REGS_SP(ctx)
+		.ctx = ctx, .regs = ctx, .id = target_id(ctx, TARGET_KERNEL), .sp = SP_OF(ctx)
 	};
 
 	return call_ends(&at, &in);

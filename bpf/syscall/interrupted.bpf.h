@@ -11,46 +11,6 @@
 #define CALL32_VFORK 190
 #define CALL_CLONE3 435
 
-#ifdef __TARGET_ARCH_x86
-
-#define CALL_RESTART 219
-#define CALL_CLONE 56
-#define CALL_FORK 57
-#define CALL_VFORK 58
-
-inline_ u64 call_address(struct pt_regs *regs)
-{
-	return regs->ip;
-}
-
-/* Has the task that left a call with this error not returned to user space since? */
-inline_ bool call_left_with(struct pt_regs *regs, u32 error, u64 address)
-{
-	return (s32)BPF_CORE_READ(regs, orig_ax) >= 0 && BPF_CORE_READ(regs, ax) == -(u64)error;
-}
-
-#else
-
-#define CALL_RESTART 128
-#define CALL_CLONE 220
-#define CALL_FORK CALL_CLONE /* arm64 has no fork and vfork */
-#define CALL_VFORK CALL_CLONE
-
-inline_ u64 call_address(struct pt_regs *regs)
-{
-	return regs->pc;
-}
-
-/* Before it looks for signals, the kernel sets the task's pc back to the call's instruction. */
-inline_ bool call_left_with(struct pt_regs *regs, u32 error, u64 address)
-{
-	u64 back = address - BPF_CORE_READ(regs, pc);
-
-	return back == 4 || back == 2;
-}
-
-#endif
-
 inline_ bool call_restarts(u32 index)
 {
 	return index == CALL_RESTART || index == CALLS_COMPAT + CALL32_RESTART;

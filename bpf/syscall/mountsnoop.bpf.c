@@ -1,20 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* mountsnoop: calls that mount and unmount file systems. */
+#include "lib/arch/calls.bpf.h"
 #include "lib/paths/early_path.bpf.h"
 #include "lib/syscall/call_slot.bpf.h"
 #include "syscall/mountsnoop.h"
 
 RECORD(mountsnoop_event);
-
-#ifdef __TARGET_ARCH_x86
-#define CALL_PIVOT_ROOT 155
-#define CALL_MOUNT 165
-#define CALL_UMOUNT 166
-#else
-#define CALL_UMOUNT 39
-#define CALL_MOUNT 40
-#define CALL_PIVOT_ROOT 41
-#endif
 
 struct mount_call {
 	u64 start; /* 0: none in progress */

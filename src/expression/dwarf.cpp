@@ -27,6 +27,7 @@ Result<UserFunction> user_function(int, std::uint64_t, const std::string&) {
 #include <utility>
 
 #include "base/bytes.hpp"
+#include "base/machine.hpp"
 #include "base/read_failures.hpp"
 #include "coretap/fd.hpp"
 #include "expression/debug_sections.hpp"
@@ -50,13 +51,8 @@ constexpr std::uint64_t kMostAbbreviations = 128 << 20;  // bytes, all units tog
 constexpr std::size_t kMostAttributes = 128;
 constexpr std::int64_t kMostSeconds = 10;  // CPU time of this thread, for searches in one file
 
-constexpr std::size_t kInRegisters = 6;
-#if defined(__x86_64__)
-/// DWARF numbers of the calling convention's registers.
-constexpr std::array<std::uint64_t, kInRegisters> kRegisters = {5, 4, 1, 2, 8, 9};
-#else
-constexpr std::array<std::uint64_t, kInRegisters> kRegisters = {0, 1, 2, 3, 4, 5};
-#endif
+constexpr auto& kRegisters = machine::kArguments;
+constexpr std::size_t kInRegisters = kRegisters.size();
 
 /// Address of a library function.
 struct Symbol {
@@ -700,16 +696,12 @@ Result<std::shared_ptr<const File>> open_debug_information(int fd, const std::st
 
 /// Number of integer registers before the first parameter: one for the address of a large result.
 std::size_t registers_of_result(const File& file, Dwarf_Die& function) {
-#if defined(__x86_64__)
+  if (!machine::kResultIsArgument) return 0;
   auto type = reference(function, DW_AT_type);
   auto record = type ? file.definition(*type) : std::nullopt;
   if (!record) return 0;
   return libdw().dwarf_bytesize(&*record) > 16 ||
          number(*record, DW_AT_calling_convention) == DW_CC_pass_by_reference;
-#else
-  (void)file, (void)function;
-  return 0;
-#endif
 }
 
 /// How a value of a type is passed.

@@ -1,5 +1,6 @@
 #include "coretap/flags.hpp"
 
+#include "base/machine.hpp"
 #include "coretap/parse.hpp"
 
 #include <fcntl.h>
@@ -39,12 +40,7 @@ namespace coretap {
 
 namespace {
 
-// The C library defines O_LARGEFILE as 0 on 64-bit machines, the kernel by architecture.
-#if defined(__x86_64__) || defined(__i386__)
-constexpr std::uint64_t kLargeFile = 0100000;
-#else
-constexpr std::uint64_t kLargeFile = 0400000;
-#endif
+using machine::kLargeFile;
 
 #include "kernel/flag_words.inc"  // the tables of flag_words.txt
 

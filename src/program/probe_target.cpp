@@ -15,6 +15,7 @@
 
 #include <fmt/format.h>
 
+#include "base/machine.hpp"
 #include "base/read_failures.hpp"
 #include "coretap/parse.hpp"
 #include "coretap/sanitize.hpp"
@@ -39,15 +40,10 @@ bool is_shared(std::string_view library) {
 }
 
 std::vector<std::string> library_directories() {
-#ifdef __aarch64__
-  constexpr const char* kMachine = "aarch64-linux-gnu";
-#else
-  constexpr const char* kMachine = "x86_64-linux-gnu";
-#endif
-  return {fmt::format("/lib/{}", kMachine),
+  return {fmt::format("/lib/{}", machine::kTriplet),
           "/lib64",
           "/lib",
-          fmt::format("/usr/lib/{}", kMachine),
+          fmt::format("/usr/lib/{}", machine::kTriplet),
           "/usr/lib64",
           "/usr/lib",
           "/usr/local/lib"};

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <span>
 
+#include "base/machine.hpp"
 #include "base/read_failures.hpp"
 #include "coretap/small_files.hpp"
 
@@ -151,13 +152,8 @@ bool is_program(Elf* elf) {
 
 bool is_native(Elf* elf) {
   GElf_Ehdr header;
-#ifdef __aarch64__
-  constexpr auto kMachine = EM_AARCH64;
-#else
-  constexpr auto kMachine = EM_X86_64;
-#endif
   return ::gelf_getclass(elf) == ELFCLASS64 && ::gelf_getehdr(elf, &header) != nullptr &&
-         header.e_machine == kMachine;
+         header.e_machine == machine::kElf;
 }
 
 std::optional<std::uint64_t> file_offset(Elf* elf, std::uint64_t size, std::uint64_t address,

@@ -4,6 +4,8 @@
 
 #include <cstring>
 
+#include "base/machine.hpp"
+
 namespace coretap {
 
 /// For this machine; program headers follow it, section headers are anywhere, with their names in
@@ -16,11 +18,7 @@ inline Elf64_Ehdr elf_header(Elf64_Half type, std::size_t segments, Elf64_Off se
   header.e_ident[EI_DATA] = ELFDATA2LSB;
   header.e_ident[EI_VERSION] = header.e_version = EV_CURRENT;
   header.e_type = type;
-#ifdef __aarch64__
-  header.e_machine = EM_AARCH64;
-#else
-  header.e_machine = EM_X86_64;
-#endif
+  header.e_machine = machine::kElf;
   header.e_phoff = header.e_ehsize = sizeof header;
   header.e_phentsize = sizeof(Elf64_Phdr);
   header.e_phnum = static_cast<Elf64_Half>(segments);

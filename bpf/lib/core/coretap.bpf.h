@@ -11,6 +11,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
+#include "lib/arch/registers.bpf.h"
 #include "lib/core/shared.h"
 
 typedef __u64 u64;
@@ -36,7 +37,7 @@ OPT(__u32, stack_depth);      /* maximum number of frames per kernel stack */
 OPT(__u32, stack_user_depth); /* and per user stack */
 OPT_OR(__u64, page_bytes, 4096);
 
-/* Size and alignment of a task's kernel stack on x86-64 and arm64. */
+/* Size and alignment of a task's kernel stack, on all architectures of bpf/lib/arch. */
 #define THREAD_BYTES (page_bytes > 16384 ? page_bytes : 16384)
 
 /*

@@ -32,13 +32,6 @@
 		return name##_by(arg);                                                    \
 	}
 
-/* The sixth argument, which has no name in libbpf before 1.2. */
-#ifdef __TARGET_ARCH_x86
-#define PARM6(ctx) ((ctx)->r9)
-#else
-#define PARM6(ctx) (((struct user_pt_regs *)(ctx))->regs[5])
-#endif
-
 /*
  * A program at a tracepoint (tp_btf, raw_tp) or function (fentry, fexit);
  * `result` is its return value, computed from the arguments ctx[0], ctx[1] ...
@@ -63,21 +56,7 @@ inline_ void call_registers(struct pt_regs *ctx, u64 *to)
 	asm volatile("%0 = *(u64 *)(%1 + %2)" \
 		     : "=r"(to[n])            \
 		     : "r"(ctx), "i"(__builtin_offsetof(struct type, reg)))
-#ifdef __TARGET_ARCH_x86
-	ARGUMENT(0, pt_regs, di);
-	ARGUMENT(1, pt_regs, si);
-	ARGUMENT(2, pt_regs, dx);
-	ARGUMENT(3, pt_regs, cx);
-	ARGUMENT(4, pt_regs, r8);
-	ARGUMENT(5, pt_regs, r9);
-#else
-	ARGUMENT(0, user_pt_regs, regs[0]);
-	ARGUMENT(1, user_pt_regs, regs[1]);
-	ARGUMENT(2, user_pt_regs, regs[2]);
-	ARGUMENT(3, user_pt_regs, regs[3]);
-	ARGUMENT(4, user_pt_regs, regs[4]);
-	ARGUMENT(5, user_pt_regs, regs[5]);
-#endif
+	FUNCTION_ARGUMENTS(ARGUMENT)
 #undef ARGUMENT
 }
 

@@ -25,11 +25,7 @@ inline_ u32 call_of(struct task_struct *t, u32 flags)
 		return number < 0 ? CALLS : call_index(number, running_compat(t, regs));
 	}
 	regs = saved_regs(t);
-#ifdef __TARGET_ARCH_x86
-	number = BPF_CORE_READ(regs, orig_ax);
-#else
-	number = BPF_CORE_READ(regs, syscallno);
-#endif
+	number = saved_call_number(regs);
 	return number < 0 ? CALLS : call_index(number, false);
 }
 

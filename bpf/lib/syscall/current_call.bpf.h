@@ -25,18 +25,11 @@ inline_ struct pt_regs *current_call_regs(void)
 inline_ u32 current_call_of(struct pt_regs *regs)
 {
 	s32 number;
-	bool compat;
 
 	if (!regs)
 		return CALLS;
-#ifdef __TARGET_ARCH_x86
-	number = BPF_CORE_READ(regs, orig_ax);
-	compat = call_is_compat(regs);
-#else
-	number = BPF_CORE_READ(regs, syscallno);
-	compat = BPF_CORE_READ(regs, pstate) & PSR_MODE32_BIT;
-#endif
-	return number < 0 ? CALLS : call_index(number, compat);
+	number = saved_call_number(regs);
+	return number < 0 ? CALLS : call_index(number, saved_compat(regs));
 }
 
 inline_ u32 current_call(void)

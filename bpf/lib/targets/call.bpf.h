@@ -40,17 +40,10 @@ struct call {
 	u64 inner; /* calls within it */
 };
 
-/* On x86 the return address is on the stack until the function has returned. */
-#ifdef __TARGET_ARCH_x86
-#define RETURN_ADDRESS_BYTES 8
-#else
-#define RETURN_ADDRESS_BYTES 0
-#endif
-
 /* Call at the function's entry. */
 inline_ u64 sp_after_return(struct pt_regs *ctx)
 {
-	return PT_REGS_SP(ctx) + RETURN_ADDRESS_BYTES;
+	return SP_OF(ctx) + RETURN_ADDRESS_BYTES;
 }
 
 /*
@@ -88,7 +81,7 @@ inline_ bool call_begin(struct call *c, struct pt_regs *ctx)
 /* True once for each call that was started. */
 inline_ bool call_end(struct call *c, struct pt_regs *ctx)
 {
-	return c->start && is_return_of(c->sp, PT_REGS_SP(ctx));
+	return c->start && is_return_of(c->sp, SP_OF(ctx));
 }
 
 #endif

@@ -33,7 +33,7 @@ inline_ int function_entered(struct pt_regs *ctx, u64 id)
 
 inline_ int function_returned(struct pt_regs *ctx, u64 id)
 {
-	struct call_place at = { .ctx = ctx, .regs = ctx, .id = id, .sp = PT_REGS_SP(ctx) };
+	struct call_place at = { .ctx = ctx, .regs = ctx, .id = id, .sp = SP_OF(ctx) };
 
 	at.result = PT_REGS_RC(ctx);
 	return place_returned(&at, false);

@@ -28,10 +28,10 @@ inline_ u64 return_address(struct pt_regs *ctx)
 {
 	u64 address = 0;
 
-#ifdef __TARGET_ARCH_x86
-	bpf_probe_read_user(&address, sizeof(address), (void *)PT_REGS_SP(ctx));
+#if RETURN_ADDRESS_BYTES
+	bpf_probe_read_user(&address, sizeof(address), (void *)SP_OF(ctx));
 #else
-	address = PT_REGS_RET(ctx);
+	address = LINK_OF(ctx);
 #endif
 	return address;
 }
