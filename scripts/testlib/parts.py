@@ -219,6 +219,8 @@ def stress(run):
         run.gtest("tools in trouble", run.directory() / "bin/stress_tests", "*Stress*", environment, again=True, shards=AT_ONCE)
         run.step("recordings of tools that are killed, and recordings that are cut",
                  [run.root / "tests/stress/recordings", "--coretap", run.directory() / "bin/coretap"])
+        run.step("reasons of waits that are known",
+                 [run.root / "tests/stress/waits", "--coretap", run.directory() / "bin/coretap", "--seconds", "1"])
 
 
 @part("vm-beside", "the guests that run beside the three parts before: the life of each tool, and what changes a guest's clock, pids and CPUs", 60,
@@ -317,6 +319,17 @@ def current_clang(run):
     if fetched(run) and is_root(run, "kernel programs of the current clang") and run.build() and run.build("clang"):
         run.step("tools of the current clang load here", [run.directory("clang") / "bin/coretap", "doctor"], stdout=subprocess.DEVNULL)
         matrix(run, "tools of the current clang", run.directory(), kernels(run).split(",")[0], gtestreport.LIFE, "--bin", run.directory("clang") / "bin")
+
+
+@part("waits", "reasons of known waits, on the oldest and the newest kernel", 500, ("ci",), needs=("vm",), by_turn=True)
+def waits(run):
+    if fetched(run) and run.build():
+        for kernel in (kernels(run).split(",")[0], kernels(run).split(",")[-1]):
+            run.step(f"reasons of known waits on {kernel}",
+                     [run.root / "scripts/vm", "run", kernel, "--memory", "1G", "--cpus", "2", "--timeout", "400", "--",
+                      "/bin/sh", "-c", "mount -t tracefs none /sys/kernel/tracing; mount -t cgroup2 none /sys/fs/cgroup; "
+                      f"exec '{run.root}/tests/stress/waits' --coretap '{run.directory()}/bin/coretap' --seconds 3 --at-once 8 "
+                      "--place /mnt/disk"])
 
 
 @part("runtimes", "programs in Go, Java, JavaScript, Python and Rust end as they do untraced", 150, ("ci",), needs=("runtimes",), by_turn=True,

@@ -30,6 +30,7 @@ constexpr WaitReason kReasons[] = {
     {"memory_high", WaitClass::memory, "memory.high of its cgroup"},
     {"oom", WaitClass::memory, "the end of a process that the kernel kills for memory"},
     {"fault_numa", WaitClass::memory, "a page that moves between nodes"},
+    {"userfault", WaitClass::memory, "a page that a program fills in (userfaultfd)"},
     {"lock", WaitClass::lock, "a lock of the kernel"},
     {"mmap_lock", WaitClass::lock, "the lock of its process's address space"},
     {"futex", WaitClass::lock, "a futex: locks and conditions of programs"},
@@ -38,6 +39,7 @@ constexpr WaitReason kReasons[] = {
     {"inode", WaitClass::lock, "an inode that another task reads or frees"},
     {"pipe_read", WaitClass::peer, "data in a pipe"},
     {"pipe_write", WaitClass::peer, "room in a pipe"},
+    {"terminal_write", WaitClass::peer, "room for output to a terminal"},
     {"unix", WaitClass::peer, "the other end of a Unix socket"},
     {"tcp_read", WaitClass::peer, "data on a TCP connection"},
     {"tcp_write", WaitClass::peer, "room on a TCP connection"},
@@ -45,6 +47,7 @@ constexpr WaitReason kReasons[] = {
     {"udp_read", WaitClass::peer, "a datagram"},
     {"remote_fs", WaitClass::peer, "a file server"},
     {"fuse", WaitClass::peer, "the program that serves a FUSE file system"},
+    {"supervisor", WaitClass::peer, "a program that decides on its calls: fanotify, seccomp"},
     {"eventfd", WaitClass::peer, "an eventfd"},
     {"sysv", WaitClass::peer, "semaphores and message queues"},
     {"children", WaitClass::peer, "child processes"},
@@ -60,7 +63,8 @@ constexpr WaitReason kReasons[] = {
     {"io_uring", WaitClass::work, "completions of io_uring, or requests for it"},
     {"aio", WaitClass::work, "completions of asynchronous I/O"},
     {"terminal", WaitClass::work, "input from a terminal"},
-    {"notify", WaitClass::work, "messages of the kernel: inotify, FUSE servers, logs"},
+    {"notify", WaitClass::work, "messages of the kernel: inotify, FUSE servers, tun, logs"},
+    {"vcpu", WaitClass::work, "something to do for an idle virtual CPU (KVM)"},
     {"kthread_idle", WaitClass::work, "work for a thread of the kernel"},
     {"rcu", WaitClass::kernel, "a grace period of RCU"},
     {"workqueue", WaitClass::kernel, "work in a work queue"},
@@ -79,6 +83,10 @@ constexpr WaitRule kRules[] = {
     {1, "stopped", "do_group_exit_stop"},
     {1, "frozen", "refrigerator"},
     {1, "frozen", "do_freezer_trap"},
+    // As the flag says from 5.19 on: these call nothing that waits for anything else.
+    {8, "lock", "rwsem_down_"},
+    {8, "lock", "mutex_lock"},
+    {8, "lock", "rt_mutex_slowlock"},
     {9, "oom", "out_of_memory"},
     {9, "oom", "mem_cgroup_oom"},
     {9, "oom", "mem_cgroup_out_of_memory"},
@@ -95,6 +103,7 @@ constexpr WaitRule kRules[] = {
     {12, "swap_in", "swapin_readahead"},
     {12, "swap_in", "read_swap_cache_async"},
     {12, "swap_in", "swap_read"},
+    {13, "userfault", "handle_userfault"},
     {13, "fault_file", "filemap_fault"},
     {13, "fault_file", "filemap_map_pages"},
     {13, "fault_numa", "do_numa_page"},
@@ -127,6 +136,8 @@ constexpr WaitRule kRules[] = {
     {16, "inode", "find_inode"},
     {16, "lock", "percpu_rwsem_wait"},
     {16, "notify", "fuse_dev_"},
+    {16, "supervisor", "fanotify_handle_event"},
+    {16, "supervisor", "seccomp_"},
     {17, "remote_fs", "p9_client_rpc"},
     {17, "remote_fs", "nfs_"},
     {17, "remote_fs", "nfs4_"},
@@ -182,10 +193,16 @@ constexpr WaitRule kRules[] = {
     {25, "accept", "inet_csk_accept"},
     {25, "accept", "unix_accept"},
     {25, "terminal", "n_tty_read"},
+    {25, "terminal_write", "n_tty_write"},
     {25, "notify", "inotify_read"},
     {25, "notify", "fanotify_read"},
     {25, "notify", "devkmsg_read"},
     {25, "notify", "do_syslog"},
+    {25, "notify", "tun_do_read"},
+    {25, "notify", "tap_do_read"},
+    {25, "notify", "userfaultfd_read"},
+    {25, "notify", "tracing_read_pipe"},
+    {25, "notify", "tracing_wait_pipe"},
     {25, "notify", "netlink_recvmsg"},
     {25, "pipe_read", "pipe_read"},
     {25, "pipe_read", "anon_pipe_read"},
@@ -250,10 +267,13 @@ constexpr WaitRule kRules[] = {
     {30, "poll", "do_sys_poll"},
     {30, "poll", "do_select"},
     {30, "poll", "poll_schedule_timeout"},
+    {30, "vcpu", "kvm_vcpu_block"},
+    {30, "vcpu", "kvm_vcpu_halt"},
     {30, "sleep", "hrtimer_nanosleep"},
     {30, "sleep", "do_nanosleep"},
     {35, "disk_other", "submit_bio_wait"},
     {35, "disk_other", "blk_io_schedule"},
+    {35, "disk_other", "blk_execute_rq"},
     {36, "disk_read", "folio_wait_bit"},
     {36, "disk_read", "wait_on_page_bit"},
     {39, "frozen", "get_signal"},  // do_freezer_trap is inline
@@ -339,6 +359,8 @@ constexpr std::pair<std::string_view, std::string_view> kCalls[] = {
     {"execveat", "exec"},
     {"exit", "exit"},
     {"exit_group", "exit"},
+    {"membarrier", "rcu"},
+    {"sched_setaffinity", "cpu_stop"},
     {"restart_syscall", "sleep"},
 };
 
@@ -393,8 +415,9 @@ std::size_t reason_of_wait(WaitFlags flags, const Frames& frames, std::string_vi
   if (flags.traced) return wait_reason("traced");
   if (flags.stopped) return wait_reason("stopped");
   if (flags.frozen) return wait_reason("frozen");
-  if (flags.lock) return wait_reason(waits_for_mmap_lock(frames, call) ? "mmap_lock" : "lock");
   auto by_stack = reason_by_stack(frames);
+  if (flags.lock || by_stack == wait_reason("lock"))
+    return wait_reason(waits_for_mmap_lock(frames, call) ? "mmap_lock" : "lock");
   if (flags.memstall)
     return by_stack && is_of(*by_stack, WaitClass::memory) ? *by_stack : wait_reason("reclaim");
   if (by_stack) return *by_stack;

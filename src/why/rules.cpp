@@ -454,6 +454,17 @@ const std::vector<Rule>& table() {
        .says = "It waits for a file server",
        .command = "walltime -v {target} 10 1",
        .foreign = true},
+      {.id = "calls.decided",
+       .states = {"wait_supervisor"},
+       .says = "Its system calls wait for a program that decides on them: fanotify (virus "
+               "scanners), seccomp",
+       .command = "offwaketime {target} 10",
+       .foreign = true},
+      {.id = "memory.userfault",
+       .states = {"wait_userfault"},
+       .says = "It waits for pages that a program fills in (userfaultfd)",
+       .command = "offwaketime {target} 10",
+       .foreign = true},
       {.id = "lock.mmap",
        .states = {"wait_mmap_lock"},
        .says = "Its threads wait for the lock of their address space (mmap, page faults)",
@@ -513,8 +524,9 @@ const std::vector<Rule>& table() {
        .foreign = true,
        .needs_target = true},
       {.id = "peer.process",
-       .states = {"wait_pipe_read", "wait_pipe_write", "wait_unix", "wait_eventfd", "wait_sysv"},
-       .says = "It waits for another process (pipe, socket, semaphore)",
+       .states = {"wait_pipe_read", "wait_pipe_write", "wait_terminal_write", "wait_unix",
+                  "wait_eventfd", "wait_sysv"},
+       .says = "It waits for another process (pipe, socket, semaphore, terminal)",
        .command = "chaintrace {target} 10",
        .foreign = true,
        .needs_target = true},
@@ -592,17 +604,18 @@ std::span<const Note> notes() {
 bool is_idle(std::string_view state, bool has_target) {
   constexpr std::string_view kIdle[] = {
       "wait_epoll", "wait_poll", "wait_accept", "wait_sleep", "wait_timer", "wait_signal",
-      "wait_io_uring", "wait_aio", "wait_terminal", "wait_notify", "wait_kthread_idle", "stopped",
-      "traced", "frozen", "unknown", "wait_other", "wait_read", "wait_write",
+      "wait_io_uring", "wait_aio", "wait_terminal", "wait_notify", "wait_kthread_idle", "wait_vcpu",
+      "stopped", "traced", "frozen", "unknown", "wait_other", "wait_read", "wait_write",
       // Threads of a pool wait for work on a condition, which is a futex like a lock; a shell
       // waits for its children.
       "wait_futex", "wait_children", "wait_vfork"};
   if (std::ranges::find(kIdle, state) != std::end(kIdle)) return true;
   if (has_target) return false;
   // Of a whole machine: most readers of pipes and connections have nothing to do.
-  constexpr std::string_view kPeers[] = {"wait_pipe_read", "wait_pipe_write", "wait_unix",
-                                         "wait_tcp_read",  "wait_tcp_write",  "wait_tcp_connect",
-                                         "wait_udp_read",  "wait_eventfd",    "wait_sysv"};
+  constexpr std::string_view kPeers[] = {
+      "wait_pipe_read", "wait_pipe_write",    "wait_unix",     "wait_tcp_read",
+      "wait_tcp_write", "wait_tcp_connect",   "wait_udp_read", "wait_eventfd",
+      "wait_sysv",      "wait_terminal_write"};
   return std::ranges::find(kPeers, state) != std::end(kPeers);
 }
 

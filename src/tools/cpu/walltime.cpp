@@ -94,7 +94,7 @@ TOOL(walltime) {
                 {"locks of the kernel",
                  {{{progs::on_contended, progs::on_contended_end}}},
                  {},
-                 "waits for locks of the kernel have the reasons of their callers"},
+                 "short waits for locks of the kernel have the reasons of their callers"},
                 {.name = "samples of CPU time",
                  .candidates = {{{progs::on_sample}}},
                  .when = "svg|pprof|folded|diff",

@@ -233,7 +233,8 @@ class AccountsReporter : public Reporter {
     set_variable(s, "affinity", idle && !s.config.given("no-idle"));
     if (!idle) approximate_.emplace_back("queue.idle is part of queue.busy");
     if (s.kernel.tracepoint_args("contention_begin") <= 0)
-      approximate_.emplace_back("waits for locks of the kernel have the reasons of their callers");
+      approximate_.emplace_back(
+          "short waits for locks of the kernel have the reasons of their callers");
   }
 
   /// From now on nothing is added to the accounts.
