@@ -82,7 +82,7 @@ class ReportKind {
   /// Name of the struct of a record of the ring buffer or of an iterator; empty: there is none.
   virtual std::string_view record_type() const { return {}; }
   /// The same for data that lack something: fields that depend on it are empty, and `said` has a
-  /// line for each of them. nullptr: it can show them as it is.
+  /// line for each of them. nullptr: it cannot show them, as it needs all that it reads.
   virtual std::shared_ptr<const ReportKind> without(const std::vector<Lacking>& /*lacking*/,
                                                     std::vector<std::string>& /*said*/) const {
     return nullptr;

@@ -524,8 +524,8 @@ struct SnapshotReport {
   /// Instead of `read`: reports of what was counted since the previous one.
   std::unique_ptr<Counting> (*counting)(const Config&) = nullptr;
   bool perf_events = false;  ///< the loader opens some
-  /// All that `read` reads are files about the machine, by read_file(); else its runs cannot be
-  /// recorded.
+  /// All that is read are files about the machine, by read_file(), or answers (base/recall.hpp);
+  /// else its runs cannot be recorded.
   bool recordable = true;
   std::string_view type = {};  ///< name of the struct of the program's records
 

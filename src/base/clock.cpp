@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "base/present_clock.hpp"
 #include "coretap/parse.hpp"
 #include "coretap/small_files.hpp"
 
@@ -112,6 +113,8 @@ std::string time_of_day(const tm& t, const Moment& moment) {
 }
 
 }  // namespace
+
+std::uint64_t present_monotonic_ns() { return static_cast<std::uint64_t>(kernel_monotonic()); }
 
 std::uint64_t monotonic_ns() {
   return held ? *held : static_cast<std::uint64_t>(kernel_monotonic());

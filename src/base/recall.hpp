@@ -35,6 +35,10 @@ enum class Ask : std::uint8_t {
   kernel_has = 20,   ///< a type, member or function; a number
   inode = 21,        ///< of a cgroup's directory
   directories = 22,  ///< names of those in a cgroup's directory
+  counts = 23,       ///< of perf events that the loader reads
+  syscall = 24,      ///< name, table and arguments of a system call
+  clocks = 25,       ///< all clocks at the moment that a trace begins or goes on with
+  report = 26,       ///< what a report has found out at the start
 };
 
 class Recall {

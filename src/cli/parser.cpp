@@ -128,7 +128,7 @@ std::vector<Option> common_options(const Tool& tool) {
   }
   add({duration('d'), output()});
   add(output_files());
-  if (!tool.compile) add_if(&ReportKind::can_be_recorded, {record()});
+  add_if(&ReportKind::can_be_recorded, {record()});
   add_if(&ReportKind::has_events, {perfetto()});
   add({color(), simple('j', "json", "one JSON object per line"), csv(), output_format(),
        simple(0, "strict", "exit with status 4 if data was lost"),

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstddef>
 #include <cstring>
 
 #include <fmt/format.h>
@@ -54,8 +55,9 @@ std::string padded(const Conversion& c, std::string text) {
 }
 
 std::string address(const Output& output, const Shown& value) {
-  if (output.form == Output::bytes)
-    return ip_address(value.text.size() == 16 ? 6 : 4, value.text.data());
+  constexpr std::size_t kV4 = 4, kV6 = 16;
+  if (output.form == Output::bytes && value.text.size() >= kV4)
+    return ip_address(value.text.size() == kV6 ? 6 : 4, value.text.data());
 
   auto number = static_cast<std::uint32_t>(value.number);
   return ip_address(4, &number);
@@ -133,15 +135,19 @@ Result<MessageFormat> parse_format(const std::string& format, std::string_view t
 }
 
 Shown value_of(const expression_out& out, std::size_t index, const Output& output,
-               std::uint32_t text_bytes) {
+               std::uint32_t text_bytes, std::size_t room) {
+  // Of values, only those that the command line has may be there.
+  if (room < offsetof(expression_out, values) + (index + 1) * sizeof out.values[0])
+    return {.fault = true};
   auto* text = reinterpret_cast<const char*>(&out) + output.at;
+  const auto behind = room - std::min<std::size_t>(room, output.at);
   Shown value{out.values[index]};
   value.fault = out.faults >> index & 1;
   if (output.form == Output::text) {
     value.cut = out.cut >> index & 1;
-    value.text.assign(text, strnlen(text, text_bytes));
+    value.text.assign(text, strnlen(text, std::min<std::size_t>(text_bytes, behind)));
   } else if (output.form == Output::bytes) {
-    value.text.assign(text, output.room);
+    value.text.assign(text, std::min<std::size_t>(output.room, behind));
   }
   return value;
 }

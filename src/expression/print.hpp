@@ -44,9 +44,10 @@ struct Shown {
 };
 
 /// Value `index` of `out`, described by `output`; its text is in `out`, of which at most
-/// `text_bytes` are shown.
+/// `text_bytes` are shown. `room`: bytes of the record from `out` on; a value beyond them cannot
+/// be read.
 Shown value_of(const expression_out& out, std::size_t index, const Output& output,
-               std::uint32_t text_bytes);
+               std::uint32_t text_bytes, std::size_t room);
 
 /// Converts addresses to names.
 using NameAddress = std::function<std::string(std::uint64_t address)>;

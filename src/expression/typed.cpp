@@ -14,10 +14,11 @@ namespace coretap::expression {
 
 namespace {
 
-constexpr int kDeepestRecord = 24;           // nesting of records
-constexpr std::size_t kMostElements = 32;    // maximum shown of an array
-constexpr std::size_t kMostOfValue = 2'000;  // members of one value, including nested ones
-constexpr std::int64_t kLastError = -4095;   // lowest address that encodes an errno
+constexpr int kDeepestRecord = 24;              // nesting of records
+constexpr std::size_t kMostElements = 32;       // maximum shown of an array
+constexpr std::size_t kMostOfValue = 2'000;     // members of one value, including nested ones
+constexpr std::int64_t kLastError = -4095;      // lowest address that encodes an errno
+constexpr std::size_t kLongestValue = 1 << 20;  // of one value, whose layout may be of a recording
 constexpr std::string_view kIndent = "    ";
 
 /// Makes layouts of a value's type and of its members.
@@ -84,6 +85,7 @@ class Writer {
 
   /// Writes the value whose first bit is `at`.
   void write(const Layout& l, std::size_t at, int depth) {
+    if (out_.size() > kLongestValue) return;
     switch (l.kind) {
       case Layout::number:
         return number(l, bits(at, l.bits));
@@ -143,7 +145,7 @@ class Writer {
   }
 
   bool is_zero(const Layout& l, std::size_t at) const {
-    for (std::size_t n = 0; n < l.bits;) {
+    for (std::size_t n = 0; n < l.bits && has(at, 1);) {
       auto step = std::min<std::size_t>(l.bits - n, at % 8 ? 8 - at % 8 : 8);
       if (bits(at, step)) return false;
       at += step;

@@ -20,6 +20,7 @@ namespace coretap {
 
 namespace {
 
+constexpr char kCounters[] = "/proc/vmstat";
 constexpr std::string_view kHuge[] = {"thp_", "compact_", "pgmigrate_"};
 constexpr std::string_view kReclaim[] = {
     "thp_",    "compact_",   "pgmigrate_",    "pgscan",     "pgsteal",      "allocstall",
@@ -107,8 +108,9 @@ class Growth : public Counting {
   }
 
   Result<Since> next() override {
-    auto text = read_file("/proc/vmstat");
-    if (!text) return Error{"cannot read /proc/vmstat", strerror(errno), {}, kUnsupported};
+    auto text = read_file(kCounters);
+    if (!text)
+      return Error{std::string("cannot read ") + kCounters, strerror(errno), {}, kUnsupported};
     std::vector<Line> lines;
     for (std::string_view rest = *text; !rest.empty();) {
       auto line = take_until(rest, '\n');

@@ -6,6 +6,7 @@
 #include <ctime>
 #include <utility>
 
+#include "base/present_clock.hpp"
 #include "base/recall.hpp"
 #include "coretap/clock.hpp"
 #include "kernel/kernel.hpp"
@@ -36,14 +37,27 @@ Clocks read_clocks() {
   Clocks best;
   std::uint64_t within = UINT64_MAX;
   for (int attempt = 0; attempt < 5; attempt++) {
-    auto before = monotonic_ns();
+    auto before = present_monotonic_ns();
     auto boot = read_clock(CLOCK_BOOTTIME), real = read_clock(CLOCK_REALTIME);
-    auto took = monotonic_ns() - before;
+    auto took = present_monotonic_ns() - before;
     if (took >= within) continue;
     within = took;
     best = {before + took / 2, boot, real};
   }
   return best;
+}
+
+Clocks recorded_clocks(const Clocks& now) {
+  const auto answer = recalled(Ask::clocks, "", [&] {
+    std::string bytes;
+    for (auto clock : {now.monotonic, now.boot, now.real}) put_varint(bytes, clock);
+    return bytes;
+  });
+  std::string_view bytes = answer;
+  Clocks then;
+  const bool known = take_varint(bytes, then.monotonic) && take_varint(bytes, then.boot) &&
+                     take_varint(bytes, then.real);
+  return known ? then : now;
 }
 
 bool differ(const Clocks& last, const Clocks& now) {
@@ -54,11 +68,16 @@ bool differ(const Clocks& last, const Clocks& now) {
 }
 
 System this_system() {
-  utsname is{};
-  if (replaying())
-    return {.name = "Linux", .release = kernel_release(), .version = "", .machine = ""};
-  if (uname(&is) != 0) return {};
-  return {is.sysname, is.release, is.version, is.machine};
+  const auto words = unpacked(recalled(Ask::kernel, "system", [] {
+    utsname is{};
+    if (uname(&is) != 0) return std::string();
+    return packed({is.sysname, is.release, is.version, is.machine});
+  }));
+  constexpr std::size_t kWords = 4;
+  if (words.size() == kWords) return {words[0], words[1], words[2], words[3]};
+  if (!replaying()) return {};
+  // Recorded without a trace.
+  return {.name = "Linux", .release = kernel_release(), .version = "", .machine = ""};
 }
 
 void TraceFile::open(const std::string& path) {

@@ -14,6 +14,8 @@ namespace coretap::perfetto {
 
 /// The clocks now, or, while a recording is shown, those of its clock.
 Clocks read_clocks();
+/// The same, also in the recording of this run: while it is shown, those of then.
+Clocks recorded_clocks(const Clocks& now);
 /// The system now, or the recorded one.
 System this_system();
 

@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -52,6 +53,18 @@ class CounterSource {
   }
 };
 
+/// Records of the report itself begin with this number of 64 bits, as no other does.
+inline constexpr std::uint64_t kReportRecord = 0xfffffffffffffff0;
+
+/// The bytes after the mark of a record of the report itself; nothing: it is another one.
+inline std::optional<std::string_view> report_record(const void* record, std::size_t bytes) {
+  std::uint64_t mark = 0;
+  if (bytes < sizeof mark) return {};
+  memcpy(&mark, record, sizeof mark);
+  if (mark != kReportRecord) return {};
+  return std::string_view(static_cast<const char*>(record) + sizeof mark, bytes - sizeof mark);
+}
+
 class Source {
  public:
   using TakeRecord = std::function<void(const void* record, std::size_t bytes)>;
@@ -68,6 +81,10 @@ class Source {
   /// Hands over the available records. Stops after `most` time, but not before `least` records.
   /// -> whether records are left
   virtual bool take_records(std::chrono::nanoseconds most, std::uint64_t least) = 0;
+
+  /// While a run is recorded: writes a record that the report has made. When the recording is
+  /// shown, the report takes it in its place among the others, with kReportRecord before it.
+  virtual void keep_record(std::string_view /*record*/) {}
 
   /// After load. The result must not outlive this source.
   virtual Result<std::unique_ptr<CounterSource>> counters(CounterShape shape) = 0;

@@ -30,6 +30,23 @@ using Wire = protozero::pbf_wire_type;
 using Counters = CounterSource::Counters;
 using Reading = CounterSource::Reading;
 
+/// Is it asked about data, again when they come again? Others are asked once, at the start.
+bool of_data(Ask what) {
+  switch (what) {
+    case Ask::disk:
+    case Ask::cgroup:
+    case Ask::kernel_symbol:
+    case Ask::user_symbol:
+    case Ask::user:
+    case Ask::file:
+    case Ask::inode:
+    case Ask::directories:
+      return true;
+    default:
+      return false;
+  }
+}
+
 void join_largest(Reading& to, const Reading& from) {
   for (auto& [key, values] : from) {
     auto& known = to.try_emplace(key, values.size()).first->second;
@@ -156,6 +173,12 @@ class RecordedSource : public Source, private Recorder::Carrier {
   int records_fd() const override { return live_->records_fd(); }
   bool take_records(std::chrono::nanoseconds most, std::uint64_t least) override {
     return live_->take_records(most, least);
+  }
+
+  void keep_record(std::string_view record) override {
+    std::string marked(reinterpret_cast<const char*>(&kReportRecord), sizeof kReportRecord);
+    marked += record;
+    to_.record(marked.data(), marked.size());
   }
 
   Result<std::unique_ptr<CounterSource>> counters(CounterShape shape) override {
@@ -388,7 +411,8 @@ void Recorder::put_answer(std::string_view key, std::string_view answer) {
 void Recorder::forget_answers() {
   if (!segments_) return answers_.clear();
   std::erase_if(answers_, [&](auto& one) {
-    const bool old = one.second.segment < segments_->number();
+    const bool old =
+        one.second.segment < segments_->number() && of_data(static_cast<Ask>(one.first[0]));
     if (old) answer_bytes_ -= one.first.size() + one.second.answer.size();
     return old;
   });

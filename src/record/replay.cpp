@@ -402,7 +402,8 @@ std::vector<Lacking> Replay::lacks() const {
 std::string Replay::moved_record(std::string_view record) const {
   std::uint64_t mark = 0;
   memcpy(&mark, record.data(), std::min(sizeof mark, record.size()));
-  if (mark == STACK_PROCESS || mark == RUNTIME_CODE) return std::string(record);
+  if (mark == STACK_PROCESS || mark == RUNTIME_CODE || mark == kReportRecord)
+    return std::string(record);
   if (auto& move = state_->record)
     return record.size() < move->from_bytes() ? std::string() : (*move)(record);
   std::string same(record);

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <new>
 #include <utility>
 
@@ -373,9 +374,15 @@ void Store::remove_dump(std::size_t number) {
 std::string Store::dump(const Trigger& why) {
   const auto began = now();
   const auto time = local_time();
+  const auto wanted = static_cast<std::uint64_t>(std::min(why.last, options_.last) * 1e9);
+  const auto from = wanted ? began - std::min(began, wanted) : 0;
   if (open_) {
     constexpr std::size_t kMostTold = 100;
     if (told_.size() < kMostTold) told_.push_back({time, why.name, why.value});
+    if (from < dump_from_ns_) {
+      dump_from_ns_ = from;
+      link_new();
+    }
     return path(dumps_.back().name);
   }
   if (!why.of_user) {
@@ -407,6 +414,7 @@ std::string Store::dump(const Trigger& why) {
   dumps_.push_back({name, kOverhead, {}});
   told_ = {{time, why.name, why.value}};
   dump_bytes_ = 0;
+  dump_from_ns_ = from;
   cut_ = false;
   open_until_ns_ = began + static_cast<std::uint64_t>(options_.after * 1e9);
   link_new();
@@ -438,6 +446,7 @@ bool Store::link(std::list<Segment>::iterator segment) {
 void Store::link_new() {
   for (auto at = segments_.begin(); at != segments_.end() && !cut_; ++at) {
     if (!at->in_ring || at->last_dump == made_) continue;
+    if (at->ended_ns && at->ended_ns < dump_from_ns_) continue;
     if (dump_bytes_ + at->bytes > options_.most * kDumpSixteenths / 16)
       cut_ = true;
     else
@@ -455,10 +464,14 @@ void Store::close_dump() {
 Result<void> Store::write_reason(bool complete) {
   utsname system{};
   ::uname(&system);
+  // With those of later triggers, if there are any.
+  const auto began_ns = open_until_ns_ - static_cast<std::uint64_t>(options_.after * 1e9);
+  const auto last =
+      dump_from_ns_ ? static_cast<double>(began_ns - dump_from_ns_) / 1e9 : options_.last;
   JsonLine line;
   line.text("trigger", told_[0].name).text("value", told_[0].value).text("time", told_[0].time);
   line.text("host", system.nodename).text("kernel", system.release);
-  line.number("last_s", static_cast<std::uint64_t>(options_.last))
+  line.number("last_s", static_cast<std::uint64_t>(std::ceil(last)))
       .number("after_s", static_cast<std::uint64_t>(options_.after))
       .boolean("complete", complete)
       .boolean("cut_short", cut_)

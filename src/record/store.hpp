@@ -36,6 +36,7 @@ struct Trigger {
   std::string name;      ///< "psi memory some 150ms/1s"
   std::string value;     ///< what was measured, with unit; or empty
   bool of_user = false;  ///< asked for by the user: it is never one too many
+  double last = 0;       ///< seconds before it that are wanted; 0: all that the ring has
 };
 
 class Store {
@@ -137,6 +138,7 @@ class Store {
   // The dump that is being made:
   Fd open_;
   std::uint64_t open_until_ns_ = 0, dump_bytes_ = 0;
+  std::uint64_t dump_from_ns_ = 0;  ///< segments that ended before are not in it
   bool cut_ = false;
   std::vector<Told> told_;
   std::uint64_t made_ = 0, refused_ = 0;

@@ -222,7 +222,7 @@ class SnapshotKind : public ReportKind {
                         .read = series.read};
     return shape;
   }
-  bool can_be_recorded() const override { return !report_.counting && report_.recordable; }
+  bool can_be_recorded() const override { return report_.recordable; }
   std::string_view record_type() const override { return report_.type; }
   /// Keys of groups are the first members of a record; the head is made from whole records.
   std::shared_ptr<const ReportKind> without(const std::vector<Lacking>& lacking,

@@ -346,7 +346,7 @@ Result<ToRecord> to_record(std::vector<std::string> words) {
   for (auto* option : {"record", "output"})
     if (parsed->config.given(option))
       return usage(fmt::format("--{} is not for tools that are only recorded", option));
-  if (tool.compile || !chosen_report(tool, parsed->config)->can_be_recorded())
+  if (!chosen_report(tool, parsed->config)->can_be_recorded())
     return Error{fmt::format("'{}' cannot be recorded", command), {}, {}, kUsage};
   return ToRecord{words[0], std::move(command), std::move(words)};
 }

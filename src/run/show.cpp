@@ -59,6 +59,8 @@ class Showing {
     hold_clock(begin.monotonic_ns);
     s_.began_ns = begin.monotonic_ns;
     s_.source = from_.source();
+    if (s_.tool.compile)
+      if (auto r = s_.tool.compile(s_); !r) return r.error();
     reporter_->configure(s_);
     if (auto r = reporter_->open(s_); !r) return r.error();
     print_header(s_);
@@ -241,16 +243,25 @@ Result<void> check_same_tracing(const Tool& tool, const Config& recorded, const 
   return {};
 }
 
-/// Fields whose data are not in the recording are empty. -> a line for each of them
-std::vector<std::string> leave_out_lacking(Tool& tool, const record::Replay& replay,
-                                           const record::Replay::Mark& begin) {
+/// Fields whose data are not in the recording are empty. -> a line for each of them. Reports that
+/// are not made of fields need all.
+Result<std::vector<std::string>> leave_out_lacking(Tool& tool, const record::Replay& replay,
+                                                   const record::Replay::Mark& begin,
+                                                   const std::string& path) {
   std::vector<std::string> lines;
   const auto lacks = replay.lacks();
   if (lacks.empty()) return lines;
   hold_clock(begin.monotonic_ns);
+  const auto by = printable(replay.head().coretap);
+  if (!tool.report->without(lacks, lines))
+    return Error{fmt::format("{}: coretap {} has recorded it without {}", path, by,
+                             printable(lacks.front().member)),
+                 {},
+                 "show it with that version",
+                 kUnsupported};
+  lines.clear();
   tool.report = tool.report.without(lacks, lines);
-  for (auto& line : lines)
-    line += fmt::format(" (made by coretap {})", printable(replay.head().coretap));
+  for (auto& line : lines) line += fmt::format(" (made by coretap {})", by);
   return lines;
 }
 
@@ -330,7 +341,9 @@ Result<int> show(record::Replay& replay, const std::vector<std::string>& paths,
       recorded_words.insert(recorded_words.begin(), fmt::format("--{}={}", option, kMadeFile));
   auto recorded = parse_command_line(declared, recorded_words);
   if (!recorded) return recorded.error();
-  // It may be anyone's: its words name no file to write.
+  // It may be anyone's: its words name no file to write, and nothing to look for.
+  if (declared.list && recorded->config.given("list"))
+    return Error{fmt::format("cannot read {}", path), "it is damaged", {}, kFailed};
   for (auto& [option, value] : recorded->config.given_options())
     if (is_output_option(option) || (is_file_option(option) && value != kMadeFile))
       return Error{fmt::format("cannot read {}", path), "it is damaged", {}, kFailed};
@@ -353,7 +366,8 @@ Result<int> show(record::Replay& replay, const std::vector<std::string>& paths,
                  "show it with that version",
                  kUnsupported};
   if (!begin) return begin.error();
-  const auto empty = leave_out_lacking(tool, replay, *begin);
+  const auto empty = leave_out_lacking(tool, replay, *begin, path);
+  if (!empty) return empty.error();
   if (auto r = check_same_tracing(tool, recorded->config, parsed->config); !r) return r.error();
   if (parsed->config.given("lines"))
     return usage("--lines: a recording has no source lines",
@@ -372,10 +386,10 @@ Result<int> show(record::Replay& replay, const std::vector<std::string>& paths,
     s.quiet = true;
   } else {
     if (auto r = redirect(s); !r) return r.error();
-    confine(s.file ||
+    confine(s.file || tool.report->reporter()->keeps_file() ||
             std::ranges::any_of(kFileOptions, [&](auto option) { return s.config.given(option); }));
   }
-  for (auto& line : empty) s.say(line);
+  for (auto& line : *empty) s.say(line);
   const auto every = other_interval ? parsed->config.schedule.interval * 1e9 : 0;
   return Showing(s, replay, static_cast<std::uint64_t>(every)).run(*begin);
 }

@@ -28,7 +28,8 @@ struct News {
 
 /// The answer to News::last.
 inline constexpr char kDone = '!';
-/// A request for a dump: "?ID 0", or "?ID 1" if at_most does not limit it.
+/// A request for a dump: "?ID 0 MS", or "?ID 1 MS" if at_most does not limit it. MS: milliseconds
+/// before it that are wanted; 0: all that is kept.
 inline constexpr char kWantsDump = '?';
 
 /// later: the reader is behind, or the kernel has no memory; nothing was sent.

@@ -105,9 +105,9 @@ void FlightRecorder::dump(const record::Trigger& why) {
   dumped_();
 }
 
-FlightRecorder::Answer FlightRecorder::dump_on_request(bool of_user) {
+FlightRecorder::Answer FlightRecorder::dump_on_request(bool of_user, double last) {
   const auto before = store_.dumps_made();
-  const auto path = store_.dump({"request", "", of_user});
+  const auto path = store_.dump({"request", "", of_user, last});
   dumped_();
   if (path.empty())
     return {false, store_.refusal() + (of_user ? ""

@@ -47,8 +47,8 @@ class FlightRecorder {
     bool good;
     std::string text;  ///< JSON with the path of the dump, or why there is none
   };
-  /// `of_user`: at_most does not limit it.
-  Answer dump_on_request(bool of_user);
+  /// `of_user`: at_most does not limit it. `last`: seconds before it that are wanted; 0: all.
+  Answer dump_on_request(bool of_user, double last);
   void add_metrics(metrics::Page& page);
   /// After all tools have ended.
   void end() { store_.end(); }

@@ -22,6 +22,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -32,6 +33,7 @@
 #include "coretap/clock.hpp"
 #include "coretap/option_parts.hpp"
 #include "coretap/parse.hpp"
+#include "coretap/sanitize.hpp"
 #include "coretap/version.hpp"
 #include "kernel/capabilities.hpp"
 #include "serve/channel.hpp"
@@ -222,6 +224,32 @@ Asks asks(evhttp_request* request, const Listener& l) {
   return known && (peer.uid == 0 || peer.uid == l.user) ? Asks::user : Asks::local;
 }
 
+/// Of "last=2m": milliseconds; 0: there is no query.
+Result<std::uint64_t> last_of(const evhttp_uri* uri) {
+  const std::string hint = "POST /dump?last=2m saves the last two minutes";
+  auto* query = evhttp_uri_get_query(uri);
+  if (!query || !*query) return std::uint64_t{0};
+  evkeyvalq values{};
+  if (evhttp_parse_query_str(query, &values) != 0)
+    return usage("the words after ? are not NAME=VALUE", hint);
+  std::optional<std::string> last;
+  std::string other;
+  for (auto* one = values.tqh_first; one; one = one->next.tqe_next) {
+    if (std::string_view(one->key) == "last" && !last)
+      last = one->value;
+    else
+      other = one->key;
+  }
+  evhttp_clear_headers(&values);
+  if (!other.empty())
+    return usage(fmt::format("'{}' is not known here, or given twice", printable(other)), hint);
+  const auto seconds = parse_seconds(last.value_or(""));
+  constexpr double kLeast = 0.001, kMost = 1e9;
+  if (!seconds || !(*seconds >= kLeast) || *seconds > kMost)
+    return usage(fmt::format("last: '{}' is not a time", printable(last.value_or(""))), hint);
+  return static_cast<std::uint64_t>(*seconds * 1e3);
+}
+
 void answer_dump(evhttp_request* request, Listener& l) {
   if (evhttp_request_get_command(request) != EVHTTP_REQ_POST) {
     evhttp_add_header(evhttp_request_get_output_headers(request), "Allow", "POST");
@@ -236,8 +264,12 @@ void answer_dump(evhttp_request* request, Listener& l) {
                  "nothing is recorded: the configuration has no [hindsight]\n");
   if (l.dumps.size() >= kDumps)
     return reply(request, HTTP_SERVUNAVAIL, kText, "too many dumps are waited for\n");
+  const auto last_ms = last_of(evhttp_request_get_evhttp_uri(request));
+  if (!last_ms)
+    return reply(request, HTTP_BADREQUEST, kText,
+                 fmt::format("{}; {}\n", last_ms.error().what, last_ms.error().hint));
   const auto id = ++l.last_dump;
-  const auto text = fmt::format("{}{} {}", kWantsDump, id, who == Asks::user ? 1 : 0);
+  const auto text = fmt::format("{}{} {} {}", kWantsDump, id, who == Asks::user ? 1 : 0, *last_ms);
   if (send(l.news.get(), text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
     return reply(request, HTTP_SERVUNAVAIL, kText, "the service is busy\n");
   auto waiting = std::make_shared<Waiting>(Waiting{request});

@@ -177,8 +177,10 @@ class Supervisor {
     if (!request.starts_with(kWantsDump) || !recorder_) return;
     request.remove_prefix(1);
     const auto id = parse_unsigned(take_until(request, ' '));
-    if (!id) return;
-    const auto answer = recorder_->dump_on_request(request == "1");
+    const bool of_user = take_until(request, ' ') == "1";
+    const auto last_ms = parse_unsigned(request);
+    if (!id || !last_ms) return;
+    const auto answer = recorder_->dump_on_request(of_user, static_cast<double>(*last_ms) / 1e3);
     tell({News::dumped, fmt::format("{} {} {}", *id, answer.good ? 1 : 0, answer.text)});
   }
 

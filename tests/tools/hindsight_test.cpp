@@ -423,8 +423,8 @@ std::string kept_by_serve(const std::string& store, const std::string& more) {
   return "[hindsight]\ndirectory = \"" + store + "\"\nlast = \"60s\"\n" + more;
 }
 
-std::string post_dump(const std::string& headers = {}) {
-  return "POST /dump HTTP/1.0\r\n" + headers + "Content-Length: 0\r\n\r\n";
+std::string post_dump(const std::string& headers = {}, const std::string& query = {}) {
+  return "POST /dump" + query + " HTTP/1.0\r\n" + headers + "Content-Length: 0\r\n\r\n";
 }
 
 /// The path in a good answer.
@@ -481,8 +481,16 @@ TOOL_TEST(Hindsight, ServeSavesWhatWasBeforeAndAfterAToolWasKilled) {
     EXPECT_GT(lines(shown(second, {tool, "--json"})).size(), 2u) << tool;
   }
   EXPECT_FALSE(fs::exists(second + "/execsnoop.000001.ctr"));
+  // Only the last second: not the first segments.
+  for (auto* wrong :
+       {"?last=", "?last=soon", "?last=0s", "?last=-2m", "?last=1m&last=2m", "?lst=2m"})
+    EXPECT_TRUE(contains(server.answer(post_dump({}, wrong)), " 400 ")) << wrong;
+  const auto recent = dump_in(server.answer(post_dump({}, "?last=1s")));
+  EXPECT_TRUE(fs::exists(second + "/opensnoop.000001.ctr"));
+  EXPECT_FALSE(fs::exists(recent + "/opensnoop.000001.ctr"));
+  EXPECT_GT(numbers_in(shown(recent, {"opensnoop", "--json"}), "/nowhere/g").size(), 10u);
   auto page = server.page();
-  EXPECT_EQ(page.sum("coretap_hindsight_dumps_total", {{"result", "made"}}), 2);
+  EXPECT_EQ(page.sum("coretap_hindsight_dumps_total", {{"result", "made"}}), 3);
   EXPECT_GT(page.sum("coretap_hindsight_bytes"), 0);
   EXPECT_EQ(page.sum("coretap_hindsight_unrecorded_events_total"), 0);
   EXPECT_EQ(page.sum("coretap_opensnoop_events_total") > 0, true) << "metrics go on";

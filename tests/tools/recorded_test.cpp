@@ -2,6 +2,7 @@
 // the file, in each form of output, without rights.
 #include <sys/stat.h>
 
+#include <filesystem>
 #include <random>
 
 #include "harness.hpp"
@@ -14,6 +15,7 @@ using namespace std::chrono_literals;
 struct RecordedKind {
   std::string words;
   std::vector<std::string> forms;
+  std::vector<std::string> more = {};  ///< words with blanks
 };
 const RecordedKind kRecordedKinds[] = {
     {"opensnoop", {"", "--json", "--csv", "--timestamp --json"}},
@@ -29,6 +31,20 @@ const RecordedKind kRecordedKinds[] = {
     {"neighbours", {"", "--json", "--csv"}},
     {"funcinterval", {"", "--json", "--csv"}},
     {"cachestat 0.3 2", {"", "--json", "--csv"}},
+    {"cputimes 0.3 2", {"", "--json", "--csv"}},
+    {"perfcount -A 0.3 2", {"", "--json", "--csv"}},
+    {"traceloop --comm cat", {"", "--json", "--csv", "--dump-on-exit", "--dump-on-exit --json"}},
+    {"trace",
+     {"", "--json", "--csv", "--msg-filter passwd"},
+     {"sys_openat \"%-30s %#x %ld\", filename, flags, $tgid",
+      "t:sched:sched_process_exec (args->pid > 0) \"%s by %d\", args->filename, args->pid",
+      "t:sched:sched_wakeup"}},
+    {"argdist -i 0.3",
+     {"", "--json", "--csv", "--top 2 --json"},
+     {"-C", "t:sched:sched_switch():char*,int:args->next_comm,args->next_prio",
+      "r::sys_read():int:$retval#read"}},
+    {"argdist -H", {"", "--json", "--csv"}, {"r::sys_read():int:$retval"}},
+    {"ksnoop", {"", "--json", "--csv"}, {"t:sched:sched_process_exec", "sys_openat(filename)"}},
 };
 
 /// Something to see for each tool: opens, reads, writes that reach the disk, switches.
@@ -44,7 +60,7 @@ struct ThingsToSee {
 class Recorded : public ::testing::TestWithParam<RecordedKind> {};
 INSTANTIATE_TEST_SUITE_P(Kinds, Recorded, ::testing::ValuesIn(kRecordedKinds), [](auto& info) {
   const std::string words = info.param.words;
-  return words.substr(0, words.find(' '));
+  return words.substr(0, words.find(' ')) + (words.ends_with(" -H") ? "Histogram" : "");
 });
 
 TEST_P(Recorded, IsShownAsPrinted) {
@@ -57,7 +73,8 @@ TEST_P(Recorded, IsShownAsPrinted) {
     const auto file = directory.path() + "/one.ctr";
     const ThingsToSee load;
     auto live = run(Strings{tool_path(tool)} + Strings(words.begin() + 1, words.end()) +
-                    Strings(form) + Strings{"--record", file, "--duration", "0.7"});
+                    Strings(GetParam().more) + Strings(form) +
+                    Strings{"--record", file, "--duration", "0.7"});
     ASSERT_EQ(live.status, 0) << live.err;
     expect_contains(live.err, {"recorded"});
     auto shown = run(Strings{tool_path("coretap"), "show", file} + Strings(form));
@@ -84,6 +101,41 @@ TEST(Recording, PicturesAndProfilesAreTheSame) {
     EXPECT_EQ(shown.status, 0) << shown.err;
     EXPECT_EQ(slurp(in("shown.svg")), slurp(in("live.svg")));
   }
+}
+
+/// The file is the same, byte for byte; with --last, its parts are those of the recorded run.
+TEST(Recording, TimelinesAreTheSame) {
+  require_tool("timeline");
+  TemporaryDirectory directory;
+  const auto in = [&](const char* name) { return directory.path() + "/" + name; };
+  const auto trace = in("t.pftrace"), file = in("one.ctr");
+  for (auto* more : {"", "--json", "--csv --only sched,irq,syscalls,block,faults,net --comm cat",
+                     "--last 300ms", "--last 300ms --json"}) {
+    SCOPED_TRACE(more);
+    const ThingsToSee load;
+    auto live = run(Strings{tool_path("timeline"), "--perfetto", trace, "--record", file} +
+                    Strings(more) + Strings{"--duration", "0.9"});
+    ASSERT_EQ(live.status, 0) << live.err;
+    const auto printed = slurp(trace);
+    ASSERT_GT(printed.size(), 1000u);
+    std::filesystem::remove(trace);
+    auto shown = run(Strings{tool_path("coretap"), "show", file, "--perfetto", trace} +
+                     (std::string(more).find("json") != std::string::npos  ? Strings{"--json"}
+                      : std::string(more).find("csv") != std::string::npos ? Strings{"--csv"}
+                                                                           : Strings{}));
+    EXPECT_EQ(shown.status, 0) << shown.err;
+    EXPECT_EQ(shown.out, live.out);
+    EXPECT_TRUE(slurp(trace) == printed) << slurp(trace).size() << " bytes, not " << printed.size();
+  }
+  // It is only recorded: no trace is written beside the recording.
+  std::filesystem::remove(trace);
+  const ThingsToSee load;
+  auto only =
+      run({tool_path("coretap"), "record", "-o", file, "-d", "1", "timeline", "--perfetto", trace});
+  EXPECT_EQ(only.status, 0) << only.err;
+  EXPECT_FALSE(std::filesystem::exists(trace));
+  EXPECT_EQ(run({tool_path("coretap"), "show", file, "--perfetto", trace}).status, 0);
+  EXPECT_GT(slurp(trace).size(), 1000u);
 }
 
 /// The first report of a state is made at once; of longer intervals, each has its own data.

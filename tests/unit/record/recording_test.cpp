@@ -44,6 +44,13 @@ class Printed {
 
 constexpr int kReports = 3;
 
+/// Can it be recorded, and can data for it be made here? The calls of traceloop, and counts of
+/// perf events, come neither from records nor from maps.
+bool has_made_data(const OfTool& of) {
+  auto& report = *of.tool.report;
+  return report.can_be_recorded() && !report.opens_perf_events() && report.name() != "recorder";
+}
+
 /// `segments`: there instead, one for each report; `each`: what each report printed.
 std::string recorded(const Tool& tool, const Config& config, std::uint32_t seed,
                      const std::string& path, Segments* segments = nullptr,
@@ -57,6 +64,7 @@ std::string recorded(const Tool& tool, const Config& config, std::uint32_t seed,
                  .layout = layouts.of_struct(tool.report->record_type())});
   const Recalling recalling(recorder);
   Session s(tool, config);
+  s.quiet = true;  // writes no file
   s.recorder = &recorder;
   s.source = recorder.over(
       std::make_unique<MadeSource>(seed, tool.report->record_size(), std::size_t{8}, true, true));
@@ -109,6 +117,7 @@ std::string shown(const Tool& tool, const Config& config, const std::vector<std:
   EXPECT_TRUE(mark);
   if (!mark) return {};
   Session s(tool, config);
+  s.quiet = true;
   s.source = replay.source();
   s.began_ns = 1;
   const Printed printed(s);
@@ -161,7 +170,7 @@ TEST(Recording, SegmentsAreShownAsOneRecordingAndAlone) {
   for (auto& of : all_reports()) {
     const auto kind = of.tool.report->name();
     // The sums of stacks that are made here do not grow.
-    if (!of.tool.report->can_be_recorded() || of.tool.compile || kind == "stacks") continue;
+    if (!has_made_data(of) || kind == "stacks") continue;
     SCOPED_TRACE(::testing::Message() << of.tool.name << " --" << of.when << " " << kind);
     Config config;
     Chance chance(7);
@@ -389,7 +398,7 @@ TEST(Recording, OfOtherLayoutsIsShownTheSame) {
   const auto own = directory.in("own.ctr"), other = directory.in("other.ctr");
   int moved = 0;
   for (auto& of : all_reports()) {
-    if (!of.tool.report->can_be_recorded() || of.tool.compile) continue;
+    if (!has_made_data(of)) continue;
     SCOPED_TRACE(::testing::Message() << of.tool.name << " --" << of.when);
     Config config;
     config.format = OutputFormat::json;
@@ -446,6 +455,37 @@ TEST(Recording, FieldsThatItLacksAreEmpty) {
   ASSERT_TRUE(shown) << shown.error().why;
   for (auto* has : {"\"uid\":null", "\"pid\":77", "\"latency_ns\":77"})
     EXPECT_NE(shown->find(has), std::string::npos) << has << " in " << *shown;
+}
+
+/// A report that is not made of fields needs what it reads, and has no use for the rest.
+TEST(Recording, ReportsWithoutFieldsAreNotShownWithoutTheirData) {
+  const ScratchDirectory directory;
+  const auto file = directory.in("one.ctr");
+  const auto tool = build(*find_tool("ttysnoop"));
+  const ObjectLayouts layouts(tool.object.bytes());
+  for (std::string_view lacks : {"who.uid", "head.time_ns"}) {
+    SCOPED_TRACE(lacks);
+    auto older = layouts.of_struct("ttysnoop_event");
+    ASSERT_EQ(std::erase_if(older.members, [&](auto& member) { return member.path == lacks; }), 1u);
+    Recorder recorder;
+    ASSERT_TRUE(recorder.open(file));
+    recorder.head({.coretap = "0.0.9",
+                   .tool = "ttysnoop",
+                   .words = {"--raw"},
+                   .record_bytes = older.bytes,
+                   .layout = older});
+    recorder.moment();
+    recorder.did(Did::begin);
+    recorder.did(Did::finish);
+    recorder.close();
+    const auto shown = recording_as_json(file);
+    EXPECT_EQ(static_cast<bool>(shown), lacks == "who.uid");
+    if (!shown) {
+      EXPECT_TRUE(
+          shown.error().what.ends_with("coretap 0.0.9 has recorded it without head.time_ns"))
+          << shown.error().what;
+    }
+  }
 }
 
 /// Files may be anyone's, and root may show them.
@@ -550,7 +590,7 @@ TEST(Recording, EachReportPrintsTheSame) {
   const auto path = directory.in("one.ctr");
   int shows = 0;
   for (auto& of : all_reports()) {
-    if (!of.tool.report->can_be_recorded() || of.tool.compile) continue;
+    if (!has_made_data(of)) continue;
     for (auto format : {OutputFormat::text, OutputFormat::json, OutputFormat::csv}) {
       SCOPED_TRACE(::testing::Message()
                    << of.tool.name << " --" << of.when << ", format " << static_cast<int>(format));
@@ -572,7 +612,7 @@ TEST(Recording, OtherFormsOfOutputHaveTheirNames) {
   const ScratchDirectory directory;
   const auto text = directory.in("text.ctr"), json = directory.in("json.ctr");
   for (auto& of : all_reports()) {
-    if (!of.tool.report->can_be_recorded() || of.tool.compile) continue;
+    if (!has_made_data(of)) continue;
     SCOPED_TRACE(::testing::Message() << of.tool.name << " --" << of.when);
     Config as_text, as_json;
     as_json.format = OutputFormat::json;

@@ -106,6 +106,30 @@ TEST(Store, ADumpIsMadeOfLinksInAFewMilliseconds) {
   EXPECT_TRUE(fs::exists(dumps[0] + "/tool9.000031.ctr")) << "the dump stays";
 }
 
+/// Of the time that is wanted, and the current one.
+TEST(Store, ADumpMayBeOfTheLastSeconds) {
+  const ScratchDirectory place;
+  Made made({.last = 300, .after = 3600, .most = 1 << 30}, place.in("store"));
+  ASSERT_TRUE(made.opened);
+  made.add(1);
+  for (int i = 0; i < 3; i++) made.write(1000);
+  made.store.settle();
+  std::this_thread::sleep_for(std::chrono::milliseconds(1200));
+  for (int i = 0; i < 2; i++) made.write(1000);
+  const auto segments = [&](const std::string& dump) {
+    std::size_t count = 0;
+    for (auto& entry : fs::directory_iterator(dump)) count += entry.path().extension() == ".ctr";
+    return count;
+  };
+  const auto path = made.store.dump({"request", "", true, 1});
+  EXPECT_LE(segments(path), 3u);
+  EXPECT_GE(segments(path), 2u);
+  EXPECT_NE(places::file_text(path + "/why.json").find("\"last_s\":1,"), std::string::npos);
+  // A trigger that comes while it goes on wants all.
+  EXPECT_EQ(made.store.dump({"oomkill", "", true}), path);
+  EXPECT_EQ(segments(path), 5u);
+}
+
 TEST(Store, NeverNeedsMoreThanItsLimit) {
   const ScratchDirectory place;
   constexpr std::uint64_t kMost = 4 << 20;

@@ -3,9 +3,15 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
 #include "app/ttysnoop.h"
 #include "coretap/clock.hpp"
 #include "coretap/json.hpp"
+#include "coretap/lacking.hpp"
 #include "coretap/reports.hpp"
 #include "program/session.hpp"
 #include "reports/reporter.hpp"
@@ -55,6 +61,17 @@ class RawKind : public ReportKind {
   std::size_t record_size() const override { return sizeof(ttysnoop_event); }
   std::string_view record_type() const override { return detail::name_of_type<ttysnoop_event>(); }
   bool can_be_recorded() const override { return true; }
+  std::shared_ptr<const ReportKind> without(const std::vector<Lacking>& lacking,
+                                            std::vector<std::string>&) const override {
+    const auto needs = [](const Lacking& lack, std::size_t at, std::size_t bytes) {
+      return lack.at < at + bytes && at < lack.at + lack.bytes;
+    };
+    for (auto& lack : lacking)
+      if (needs(lack, offsetof(ttysnoop_event, head), sizeof ttysnoop_event::head) ||
+          needs(lack, offsetof(ttysnoop_event, data), sizeof ttysnoop_event::data))
+        return nullptr;
+    return std::make_shared<RawKind>();
+  }
   std::vector<JsonKind> json() const override {
     return {{"bytes",
              "one per write with --raw",

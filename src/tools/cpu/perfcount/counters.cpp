@@ -5,8 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <charconv>
+#include <cmath>
 #include <filesystem>
 #include <map>
 #include <system_error>
@@ -16,6 +18,7 @@
 #include <fmt/ranges.h>
 
 #include "base/descriptors.hpp"
+#include "base/recall.hpp"
 #include "coretap/clock.hpp"
 #include "coretap/config.hpp"
 #include "coretap/cpu_times.hpp"
@@ -129,11 +132,78 @@ void add_ratios(std::vector<Line>& lines, std::size_t from) {
 }
 
 namespace {
+constexpr std::size_t kMostEvents = 1024;  // of a recording
+}  // namespace
 
-/// Microseconds.
-struct CpuTime {
-  std::uint64_t user = 0, system = 0;
-};
+std::string packed(const std::vector<EventNames>& events) {
+  std::vector<std::string> all;
+  for (auto& event : events) {
+    std::string numbers;
+    put_varint(numbers, event.is_clock | event.snapshot << 1 | event.shared << 2);
+    put_varint(numbers, std::bit_cast<std::uint64_t>(event.scale));
+    all.push_back(coretap::packed({event.name, event.unit, numbers}));
+  }
+  return coretap::packed(all);
+}
+
+std::vector<EventNames> names_from(std::string_view bytes) {
+  std::vector<EventNames> all;
+  for (auto& one : unpacked(bytes)) {
+    const auto parts = unpacked(one);
+    if (parts.size() != 3 || all.size() >= kMostEvents) break;
+    std::string_view numbers = parts[2];
+    std::uint64_t flags = 0, scale = 0;
+    if (!take_varint(numbers, flags) || !take_varint(numbers, scale)) break;
+    all.push_back({.name = parts[0],
+                   .unit = parts[1],
+                   .scale = std::bit_cast<double>(scale),
+                   .is_clock = (flags & 1) != 0,
+                   .snapshot = (flags & 2) != 0,
+                   .shared = (flags & 4) != 0});
+    if (!std::isfinite(all.back().scale)) all.back().scale = 1;
+  }
+  return all;
+}
+
+std::string packed(const Counts& counts) {
+  std::string bytes;
+  put_varint(bytes, counts.values.size());
+  for (auto& [key, value] : counts.values)
+    for (auto number : {static_cast<std::uint64_t>(key.first + 1), std::uint64_t{key.second},
+                        value.value, value.enabled_ns, value.running_ns})
+      put_varint(bytes, number);
+  for (auto& [id, time] : counts.times)
+    for (auto number : {std::uint64_t{id}, time.user, time.system}) put_varint(bytes, number);
+  return bytes;
+}
+
+Counts counts_from(std::string_view bytes, std::size_t events) {
+  Counts all;
+  std::uint64_t rows = 0;
+  take_varint(bytes, rows);
+  for (; rows && !bytes.empty(); rows--) {
+    std::uint64_t cpu = 0, event = 0;
+    CounterValue value{};
+    if (!take_varint(bytes, cpu) || !take_varint(bytes, event) ||
+        !take_varint(bytes, value.value) || !take_varint(bytes, value.enabled_ns) ||
+        !take_varint(bytes, value.running_ns) || cpu > INT32_MAX || event >= events)
+      return all;
+    all.values[{static_cast<int>(cpu) - 1, static_cast<std::size_t>(event)}] = value;
+  }
+  std::uint64_t id = 0;
+  CpuTime time;
+  while (take_varint(bytes, id) && take_varint(bytes, time.user) && take_varint(bytes, time.system))
+    all.times[static_cast<std::uint32_t>(id)] = time;
+  return all;
+}
+
+namespace {
+
+/// Of a recording that may be anyone's.
+std::uint64_t to_count(double count) {
+  constexpr double kMost = 0x1p63;
+  return count < kMost ? static_cast<std::uint64_t>(count) : static_cast<std::uint64_t>(kMost);
+}
 
 constexpr std::uint64_t kMicroseconds = 1'000'000;  // in a second
 
@@ -201,9 +271,42 @@ class Counters : public Counting {
  public:
   Result<void> start(Session& s) override {
     session_ = &s;
+    each_cpu_ = s.config.given("each-cpu");
+    if (!replaying())
+      if (auto r = open_all(); !r) return r;
+    const auto events = recalled(Ask::counts, "events", [&] { return packed(names()); });
+    names_ = replaying() ? names_from(events) : names();
+    began_ns_ = monotonic_ns();
+    before_ = measure();
+    return {};
+  }
+
+  Result<Since> next() override {
+    if (!of_tasks_ && !replaying()) open_new_cpus();
+    const auto now = monotonic_ns();
+    Elapsed elapsed{static_cast<double>(now - began_ns_) / 1e9};
+    began_ns_ = now;
+    auto counts = measure();
+    add_times(elapsed, counts);
+    auto rows = reading(lines(elapsed.seconds, counts));
+    counts.times.merge(std::move(before_.times));  // of tasks that have ended
+    before_ = std::move(counts);
+    return Since{std::move(rows), std::make_shared<const Elapsed>(elapsed)};
+  }
+
+ private:
+  struct Counter {
+    Fd fd;
+    std::size_t event = 0;
+    int cpu = -1;
+    CounterValue last = {};
+  };
+
+  /// Looks up the events, and opens their counters.
+  Result<void> open_all() {
+    auto& s = *session_;
     auto& config = s.config;
     command_ = s.command;
-    each_cpu_ = config.given("each-cpu");
     events_ = config.own<Settings>().events;
     if (auto r = find_cgroup(); !r) return r;
     of_tasks_ = command_ > 0 || !config.tasks.pids.empty() || !config.tasks.tids.empty();
@@ -222,29 +325,24 @@ class Counters : public Counting {
     if (auto r = check_opened(); !r) return r;
     s.retained.add(Capability::perfmon);  // for CPUs that come online
     if (perf_events_for_admin()) s.retained.add(Capability::sys_admin);
-    began_ns_ = monotonic_ns();
-    time_ = cpu_time();
-    for (auto& counter : counters_) read(counter);
     return {};
   }
 
-  Result<Since> next() override {
-    if (!of_tasks_) open_new_cpus();
-    const auto now = monotonic_ns();
-    Elapsed elapsed{static_cast<double>(now - began_ns_) / 1e9};
-    began_ns_ = now;
-    add_times(elapsed);
-    auto rows = reading(lines(elapsed.seconds));
-    return Since{std::move(rows), std::make_shared<const Elapsed>(elapsed)};
+  /// Properties of each event that reports need.
+  std::vector<EventNames> names() const {
+    std::vector<EventNames> all;
+    for (auto& event : events_) {
+      auto& one = all.emplace_back(EventNames{.name = event.name});
+      one.is_clock = event.event.is_clock();
+      one.shared = event.shared;
+      if (auto& pmu = event.event.of_pmu) {
+        one.snapshot = pmu->snapshot;
+        one.scale = pmu->scale;
+        one.unit = pmu->unit;
+      }
+    }
+    return all;
   }
-
- private:
-  struct Counter {
-    Fd fd;
-    std::size_t event = 0;
-    int cpu = -1;
-    CounterValue last = {};
-  };
 
   static bool is_there(const PerfEvent& event) {
     const Fd fd(open_counter(event, {.task = getpid()}));
@@ -389,52 +487,56 @@ class Counters : public Counting {
                      r.error());
   }
 
-  /// The count since the last reading.
-  CounterValue read(Counter& counter) const {
+  /// Adds the count since the last reading.
+  void read(Counter& counter) {
+    auto& sum = counts_[{each_cpu_ ? counter.cpu : -1, counter.event}];
     auto now = read_counter(counter.fd.get());
-    if (!now) return {};
-    if (auto& pmu = events_[counter.event].event.of_pmu; pmu && pmu->snapshot)
-      counter.last.value = 0;
-    CounterValue since{now->value - counter.last.value, now->enabled_ns - counter.last.enabled_ns,
-                       now->running_ns - counter.last.running_ns};
+    if (!now) return;
+    sum.value += now->value - (names_[counter.event].snapshot ? 0 : counter.last.value);
+    sum.enabled_ns += now->enabled_ns - counter.last.enabled_ns;
+    sum.running_ns += now->running_ns - counter.last.running_ns;
     counter.last = *now;
-    return since;
   }
 
-  std::vector<Line> lines(double seconds) {
-    std::map<std::pair<int, std::size_t>, CounterValue>
-        sums;  // by CPU, if they are shown, and event
-    for (auto& counter : counters_) {
-      auto& sum = sums[{each_cpu_ ? counter.cpu : -1, counter.event}];
-      const auto since = read(counter);
-      sum.value += since.value;
-      sum.enabled_ns += since.enabled_ns;
-      sum.running_ns += since.running_ns;
-    }
+  Counts measure() {
+    const auto bytes = recalled(Ask::counts, "", [&] {
+      for (auto& [key, sum] : counts_)
+        if (names_[key.second].snapshot) sum.value = 0;
+      for (auto& counter : counters_) read(counter);
+      return packed({counts_, cpu_time()});
+    });
+    return counts_from(bytes, names_.size());
+  }
+
+  std::vector<Line> lines(double seconds, const Counts& counts) const {
     std::vector<Line> all;
     std::size_t begin = 0;
     int cpu = -1;
-    for (auto& [key, sum] : sums) {
+    for (auto& [key, now] : counts.values) {
       if (key.first != cpu) {
         add_ratios(all, begin);
         begin = all.size();
         cpu = key.first;
       }
-      auto& event = events_[key.second];
-      Line line{.event = event.name, .cpu = key.first, .seconds = seconds, .ratio = {}};
-      line.is_clock = event.event.is_clock();
-      if (auto& pmu = event.event.of_pmu) {
-        line.snapshot = pmu->snapshot;
-        line.scale = pmu->scale;
-        line.unit = pmu->unit;
+      auto& event = names_[key.second];
+      auto sum = now;
+      if (auto before = before_.values.find(key); before != before_.values.end()) {
+        if (!event.snapshot) sum.value -= before->second.value;
+        sum.enabled_ns -= before->second.enabled_ns;
+        sum.running_ns -= before->second.running_ns;
       }
+      Line line{.event = event.name, .cpu = key.first, .seconds = seconds, .ratio = {}};
+      line.is_clock = event.is_clock;
+      line.snapshot = event.snapshot;
+      line.scale = event.scale;
+      line.unit = event.unit;
       const auto enabled = static_cast<double>(sum.enabled_ns),
                  running = static_cast<double>(sum.running_ns);
       if (!event.shared || sum.running_ns >= sum.enabled_ns) {
         line.count = sum.value;
         line.counted = 1;
       } else if (sum.running_ns) {
-        line.count = static_cast<std::uint64_t>(static_cast<double>(sum.value) * enabled / running);
+        line.count = to_count(static_cast<double>(sum.value) * enabled / running);
         line.counted = running / enabled;
       }
       all.push_back(std::move(line));
@@ -465,18 +567,17 @@ class Counters : public Counting {
     return all;
   }
 
-  void add_times(Elapsed& elapsed) {
+  void add_times(Elapsed& elapsed, const Counts& counts) const {
     std::uint64_t user = 0, system = 0;
-    const auto now = cpu_time();
-    for (auto& [id, time] : now) {
-      auto& last = time_[id];
+    for (auto& [id, time] : counts.times) {
+      auto known = before_.times.find(id);
+      const auto last = known == before_.times.end() ? CpuTime() : known->second;
       user += time.user - std::min(time.user, last.user);
       system += time.system - std::min(time.system, last.system);
-      last = time;
     }
     elapsed.user_s.reset();
     elapsed.system_s.reset();
-    if (now.empty()) return;
+    if (counts.times.empty()) return;
     elapsed.user_s = static_cast<double>(user) / kMicroseconds;
     elapsed.system_s = static_cast<double>(system) / kMicroseconds;
   }
@@ -490,7 +591,9 @@ class Counters : public Counting {
   pid_t command_ = 0;
   bool each_cpu_ = false, of_tasks_ = false;
   std::uint64_t began_ns_ = 0;
-  std::map<std::uint32_t, CpuTime> time_;
+  std::vector<EventNames> names_;    ///< as events_
+  Counts before_;                    ///< at the last report
+  decltype(Counts::values) counts_;  ///< until now
 };
 
 }  // namespace

@@ -1,11 +1,14 @@
 // Counters of perf events, read by the loader: those of the machine, of some CPUs, tasks, a cgroup
 // or a command.
 #pragma once
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "coretap/reports.hpp"
@@ -52,6 +55,32 @@ struct Elapsed {
   double seconds = 0;
   std::optional<double> user_s = 0.0, system_s = 0.0;  ///< nothing: not known
 };
+
+/// Properties of an event that a recording keeps, in the order of the command line.
+struct EventNames {
+  std::string name, unit = {};  ///< as in Line
+  double scale = 1;
+  bool is_clock = false, snapshot = false;
+  bool shared = false;  ///< as in Wanted
+};
+
+/// Microseconds.
+struct CpuTime {
+  std::uint64_t user = 0, system = 0;
+};
+
+/// Sums since the start.
+struct Counts {
+  /// By CPU (-1: all) and index of the event; of a snapshot event: its present value.
+  std::map<std::pair<int, std::size_t>, CounterValue> values = {};
+  std::map<std::uint32_t, CpuTime> times = {};  ///< by what is counted
+};
+
+/// As answers of a recording (Ask::counts), and back. Damaged parts are left out.
+std::string packed(const std::vector<EventNames>& events);
+std::vector<EventNames> names_from(std::string_view bytes);
+std::string packed(const Counts& counts);
+Counts counts_from(std::string_view bytes, std::size_t events);
 
 std::unique_ptr<Counting> make_counting(const Config& config);
 

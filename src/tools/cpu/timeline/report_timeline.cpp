@@ -9,13 +9,16 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "base/recall.hpp"
 #include "coretap/clock.hpp"
 #include "coretap/report_kind.hpp"
+#include "coretap/syscalls.hpp"
 #include "perfetto/trace_file.hpp"
 #include "perfetto/trace_writer.hpp"
 #include "program/each_cpu.hpp"
@@ -33,6 +36,9 @@ namespace {
 constexpr ProgramName kAllTasks = progs::on_task, kRunning = progs::on_running,
                       kUnfinished = progs::on_unfinished;
 constexpr std::string_view kUsualFile = "timeline.pftrace";
+constexpr double kSampleSeconds = 1;
+constexpr std::size_t kMostCalls = 1 << 14;  // names, of a recording
+constexpr unsigned kMostFiles = 100;         // of a recording
 constexpr std::uint64_t kLeastRing = 16 << 20, kMostRing = 128 << 20, kRingOfCpu = 8 << 20;
 
 std::string path_of(const Config& config) {
@@ -59,62 +65,74 @@ class TimelineReporter : public Reporter {
   void configure(Session& s) override {
     set_variable(s, "with_irq", s.config.holds("only=irq"));
     last_ns_ = s.config.own<TimelineSettings>().last_ns;
+    to_file_ = !s.silent && !s.quiet;
+    if (s.silent) last_ns_ = 0;  // the recording has all
     signals_ = write_signals(s.config);
   }
 
   Result<void> open(Session& s) override {
     first_path_ = path_ = path_of(s.config);
-    file_ = std::make_unique<perfetto::TraceFile>();
-    file_->open(path_);
-    if (file_->failed()) return *file_->failed();
+    part_of_file_ = s.trace_part;
+    if (auto r = open_file(); !r) return r;
     // At the end, in a directory that may belong to another user.
     if (file_->is_renamed()) s.retained.add({Capability::dac_override, Capability::fowner});
     for (auto iterator : {kAllTasks, kUnfinished})
       if (s.plan.has(iterator))
         if (auto r = s.source->open_iterator(iterator); !r) return r;
+    writer_.emplace(part_of_file_ ? part_of_file_->number + 1 : 1,
+                    [this](std::string_view bytes) { take(bytes); });
     events_.emplace(
-        writer_,
+        *writer_,
         TimelineEvents::Words{[&s](std::uint32_t disk) { return s.names.name(as::disk, disk); },
-                              [&s](std::uint32_t flags) { return s.names.name(as::rwbs, flags); }});
+                              [&s](std::uint32_t flags) { return s.names.name(as::rwbs, flags); },
+                              [this](std::uint32_t index) { return call_name(index); }});
+    const auto kept = recalled(Ask::report, "last", [&] { return std::to_string(last_ns_); });
+    makes_parts_ = !replaying() || kept != std::to_string(last_ns_);
     return {};
   }
 
   void begin(Session& s) override {
     if (s.config.format == OutputFormat::csv) s.out.line(csv_header());
-    clocks_ = perfetto::read_clocks();
-    writer_.clocks(clocks_);
+    clocks_ = perfetto::recorded_clocks(perfetto::read_clocks());
+    writer_->clocks(clocks_);
     part_began_ns_ = clocks_.monotonic;
     write_system();
     events_->begin(s.began_ns, s.config.holds("only=sched"), s.config.filters_tasks());
-    if (s.plan.has(kAllTasks))
+    if (s.plan.has(kAllTasks) || replaying())
       take_all<timeline_task_event>(s, kAllTasks, "tasks have no names until they run");
   }
 
-  void record(Session&, const void* data, std::size_t size) override { events_->take(data, size); }
+  void record(Session& s, const void* data, std::size_t size) override {
+    if (auto own = report_record(data, size))
+      do_again(s, *own);
+    else
+      events_->take(data, size);
+  }
 
-  void poll(Session&) override {
-    auto now = perfetto::read_clocks();
-    if (last_ns_ && now.monotonic - part_began_ns_ >=
-                        std::clamp(last_ns_ / kPartsOfLast, kLeastPartNs, kMostPartNs)) {
-      next_part(now);
-    } else if (perfetto::differ(clocks_, now)) {
-      clocks_ = now;
-      writer_.clocks(now);
-    }
+  void poll(Session& s) override {
+    const auto now = perfetto::read_clocks();
+    if (part_is_due(now.monotonic))
+      did(s, kPart, now);
+    else if (perfetto::differ(clocks_, now))
+      did(s, kClocks, now);
   }
 
   std::vector<int> signals() const override { return signals_; }
   void signalled(Session& s, int) override {
-    next_part(perfetto::read_clocks());
-    write_last();
-    tell(s);
+    did(s, kWritten, perfetto::read_clocks());
     s.out.flush();
+  }
+
+  /// Segments of a recording end here, without a report.
+  double sample_seconds() const override { return kSampleSeconds; }
+  void sampled(Session&) override {
+    if (makes_parts_ && part_is_due(monotonic_ns())) next_part(perfetto::read_clocks());
   }
 
   void ends(Session& s) override {
     // The program reports gaps after which no record came.
-    s.complete(run_on_each_cpu(s, kRunning));
-    if (s.plan.has(kUnfinished))
+    if (!replaying()) s.complete(run_on_each_cpu(s, kRunning));
+    if (s.plan.has(kUnfinished) || replaying())
       take_all<timeline_call>(s, kUnfinished, "calls under way are not shown");
   }
 
@@ -122,16 +140,17 @@ class TimelineReporter : public Reporter {
     events_->end_connections();
     events_->finish();
     if (last_ns_) {
-      next_part(perfetto::read_clocks());
+      const auto now = perfetto::read_clocks();
+      next_part(replaying() && makes_parts_ ? now : perfetto::recorded_clocks(now));
       write_last();
     } else {
-      file_->finish();
+      finish_file();
     }
     auto counts = events_->counts();
     s.ledger.count[LEDGER_UNMATCHED] += counts.repaired;
     s.ledger.count[LEDGER_OVERWRITTEN] += forgotten_.shown();
     s.ledger.shown = counts.since(forgotten_).shown();
-    tell(s);
+    tell(s, monotonic_ns());
   }
 
   Result<void> finish(Session&) override {
@@ -142,6 +161,65 @@ class TimelineReporter : public Reporter {
   bool wants_end() const override { return file_->failed().has_value(); }
 
  private:
+  /// Records of the report itself, in a recording.
+  enum Mark : char {
+    kClocks = 'c',   ///< clocks were written
+    kPart = 'p',     ///< a part of --last has ended
+    kWritten = 'w',  ///< the same, and --last was written to a file
+  };
+
+  void did(Session& s, Mark mark, const perfetto::Clocks& now) {
+    perfetto::recorded_clocks(now);
+    if (s.recorder) s.source->keep_record({reinterpret_cast<const char*>(&mark), 1});
+    apply(s, mark, now);
+  }
+
+  void do_again(Session& s, std::string_view mark) {
+    if (!replaying() || mark.empty()) return;
+    const auto now = perfetto::recorded_clocks(perfetto::read_clocks());
+    if (mark[0] == kPart && makes_parts_) return;
+    if (mark[0] == kWritten && files_ >= kMostFiles) return;  // it may be anyone's recording
+    if (mark[0] == kClocks || mark[0] == kPart || mark[0] == kWritten)
+      apply(s, static_cast<Mark>(mark[0]), now);
+  }
+
+  void apply(Session& s, Mark mark, const perfetto::Clocks& now) {
+    if (mark == kClocks) {
+      clocks_ = now;
+      writer_->clocks(now);
+      return;
+    }
+    next_part(now);
+    if (mark == kPart) return;
+    write_last();
+    tell(s, now.monotonic);
+  }
+
+  bool part_is_due(std::uint64_t now) const {
+    return last_ns_ &&
+           now - part_began_ns_ >= std::clamp(last_ns_ / kPartsOfLast, kLeastPartNs, kMostPartNs);
+  }
+
+  Result<void> open_file() {
+    file_ = std::make_unique<perfetto::TraceFile>();
+    if (part_of_file_)
+      file_->open_part(part_of_file_->file);
+    else if (to_file_)
+      file_->open(path_);
+    if (file_->failed()) return *file_->failed();
+    return {};
+  }
+
+  std::string call_name(std::uint32_t index) {
+    if (calls_.size() >= kMostCalls) calls_.clear();
+    auto [known, fresh] = calls_.try_emplace(index);
+    if (!fresh) return known->second;
+    const auto parts = unpacked(recalled(Ask::syscall, std::to_string(index), [&] {
+      return packed({syscall_name(index), std::string(syscall_abi(index))});
+    }));
+    return known->second = parts.empty() ? fmt::format("syscall {}", index) : parts[0];
+  }
+
   /// Of --last: a piece of the trace that can be read alone, compressed.
   struct Part {
     std::uint64_t end_ns;
@@ -164,11 +242,13 @@ class TimelineReporter : public Reporter {
   void take(std::string_view bytes) {
     if (last_ns_ && !writes_)
       part_ += bytes;
-    else
+    else if (has_file())
       file_->add(bytes);
   }
 
-  void write_system() { writer_.system(perfetto::this_system()); }
+  bool has_file() const { return to_file_ || part_of_file_; }
+
+  void write_system() { writer_->system(perfetto::this_system()); }
 
   void next_part(const perfetto::Clocks& now) {
     events_->finish();
@@ -188,7 +268,7 @@ class TimelineReporter : public Reporter {
     }
     part_began_ns_ = now.monotonic;
     clocks_ = now;
-    writer_.clocks(now);
+    writer_->clocks(now);
     events_->begin_part();
   }
 
@@ -196,30 +276,33 @@ class TimelineReporter : public Reporter {
   void write_last() {
     if (++files_ > 1) {
       path_ = fmt::format("{}.{}", first_path_, files_);
-      file_ = std::make_unique<perfetto::TraceFile>();
-      file_->open(path_);
+      (void)open_file();
     }
-    writer_.flush();  // what the next part begins with
+    writer_->flush();  // what the next part begins with
     auto next = std::exchange(part_, {});
     writes_ = true;
-    writer_.clocks(clocks_);
+    writer_->clocks(clocks_);
     write_system();
     events_->write_tasks();
-    writer_.flush();
+    writer_->flush();
     writes_ = false;
     for (auto& part : parts_)
-      if (auto bytes = gunzip(part.packed, SIZE_MAX / 2)) file_->add(*bytes);
-    file_->finish();
+      if (auto bytes = gunzip(part.packed, SIZE_MAX / 2); bytes && has_file()) file_->add(*bytes);
+    finish_file();
     part_ = std::move(next);
   }
 
-  void tell(Session& s) const {
+  void finish_file() {
+    if (has_file()) file_->finish();
+  }
+
+  void tell(Session& s, std::uint64_t now) const {
     if (file_->failed()) return;
     auto counts = events_->counts().since(forgotten_);
     if (s.config.format == OutputFormat::json)
-      json(s, counts);
+      json(s, counts, now);
     else if (s.config.format == OutputFormat::csv)
-      csv(s, counts);
+      csv(s, counts, now);
     else
       text(s, counts);
   }
@@ -247,14 +330,14 @@ class TimelineReporter : public Reporter {
     for (auto& n : numbers({})) line += fmt::format(",{}", n.key);
     return line;
   }
-  void json(Session& s, const TimelineEvents::Counts& counts) const {
+  void json(Session& s, const TimelineEvents::Counts& counts, std::uint64_t now) const {
     JsonLine line("trace", s.tool.name);
-    line.text("time", iso_time(monotonic_ns())).text("file", path_);
+    line.text("time", iso_time(now)).text("file", path_);
     for (auto& n : numbers(counts)) line.number(n.key, n.value);
     s.out.line(line.finish());
   }
-  void csv(Session& s, const TimelineEvents::Counts& counts) const {
-    auto line = fmt::format("{},{}", iso_time(monotonic_ns()), csv_field(path_));
+  void csv(Session& s, const TimelineEvents::Counts& counts, std::uint64_t now) const {
+    auto line = fmt::format("{},{}", iso_time(now), csv_field(path_));
     for (auto& n : numbers(counts)) line += fmt::format(",{}", n.value);
     s.out.line(line);
   }
@@ -272,7 +355,9 @@ class TimelineReporter : public Reporter {
 
   std::string first_path_, path_;
   std::unique_ptr<perfetto::TraceFile> file_;
-  perfetto::TraceWriter writer_{1, [this](std::string_view bytes) { take(bytes); }};
+  const perfetto::TracePart* part_of_file_ = nullptr;  ///< of a file with those of several tools
+  bool to_file_ = false;                               ///< else the trace is only recorded
+  std::optional<perfetto::TraceWriter> writer_;
   std::optional<TimelineEvents> events_;
   perfetto::Clocks clocks_;
 
@@ -285,6 +370,9 @@ class TimelineReporter : public Reporter {
   std::vector<int> signals_;
   unsigned files_ = 0;
   bool writes_ = false;  ///< to the file
+  /// False: parts end where those of the recorded run did.
+  bool makes_parts_ = true;
+  std::unordered_map<std::uint32_t, std::string> calls_;  ///< names, by index
 };
 
 class TimelineKind : public ReportKind {
@@ -294,6 +382,13 @@ class TimelineKind : public ReportKind {
     return std::make_unique<TimelineReporter>();
   }
   bool names_processes() const override { return false; }  // CPUs run coretap, too
+  bool can_be_recorded() const override { return true; }
+  /// Those of all kinds: recordings with others cannot be shown.
+  std::size_t record_size() const override {
+    return sizeof(timeline_task_event) + sizeof(timeline_gap) + sizeof(timeline_interrupt) +
+           sizeof(timeline_call) + sizeof(timeline_request) + sizeof(timeline_fault) +
+           sizeof(timeline_net);
+  }
   /// For the names of disks and operations.
   std::vector<Field> fields() const override {
     return {field<&timeline_request::disk>("disk", "", as::disk, "disk"),

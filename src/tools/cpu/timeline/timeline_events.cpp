@@ -10,7 +10,6 @@
 #include "coretap/fields.hpp"
 #include "coretap/irq.hpp"
 #include "coretap/net.hpp"
-#include "coretap/syscalls.hpp"
 
 namespace coretap {
 
@@ -294,7 +293,7 @@ void TimelineEvents::show_call(const timeline_call& c, std::uint64_t end_ns,
   know(c.task);
   counts_.of[TIMELINE_CALL]++;
   to_.slice(thread(c.task), c.start, end_ns,
-            {.name = syscall_name(c.index), .arguments = arguments});
+            {.name = words_.call(c.index), .arguments = arguments});
 }
 
 void TimelineEvents::request(const timeline_request& r) {

@@ -20,6 +20,7 @@ class TimelineEvents {
  public:
   struct Words {
     std::function<std::string(std::uint32_t)> disk, operation;  ///< of requests: their names
+    std::function<std::string(std::uint32_t)> call;             ///< of a system call: its name
   };
   struct Counts {
     std::uint64_t of[TIMELINE_KINDS] = {};  ///< by kind of record

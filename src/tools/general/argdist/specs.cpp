@@ -9,7 +9,9 @@
 #include <fmt/format.h>
 
 #include "argdist.skel.h"
+#include "base/recall.hpp"
 #include "coretap/config.hpp"
+#include "expression/kept.hpp"
 #include "expression/types.hpp"
 #include "kernel/kernel.hpp"
 #include "program/places.hpp"
@@ -234,6 +236,10 @@ Result<void> parse_specs(Config& config) {
 
 namespace {
 
+std::string structs() {
+  return fmt::format("{} {}", expression::value_structs(), sizeof(argdist_key));
+}
+
 struct Made {
   WordsCode code;
   std::uint64_t signed_words = 0;
@@ -271,8 +277,55 @@ Result<void> compile(Spec& spec, std::size_t word, const expression::Scope& scop
 
 }  // namespace
 
+std::string Specs::packed() const {
+  std::string numbers;
+  put_varint(numbers, text_bytes);
+  std::vector<std::string> parts{structs(), numbers};
+  for (auto& spec : all) {
+    std::vector<std::string> values{spec->title()};
+    for (std::size_t i = 0; i < spec->outputs.size(); i++) {
+      values.push_back(spec->names[i]);
+      values.push_back(expression::packed(spec->conversions[i]));
+      values.push_back(expression::packed(spec->outputs[i]));
+    }
+    parts.push_back(coretap::packed(values));
+  }
+  return coretap::packed(parts);
+}
+
+bool Specs::take(std::string_view bytes) {
+  const auto parts = unpacked(bytes);
+  std::uint64_t most = 0;
+  if (parts.size() < 2 || parts[0] != structs()) return false;
+  std::string_view numbers = parts[1];
+  if (!take_varint(numbers, most)) return false;
+  text_bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(most, ARGDIST_TEXT));
+  all.clear();
+  for (std::size_t i = 2; i < parts.size(); i++) {
+    auto& spec = *all.emplace_back(std::make_shared<Spec>());
+    const auto values = unpacked(parts[i]);
+    if (values.empty()) return false;
+    spec.label = values[0];
+    constexpr std::size_t kTexts = 3;
+    for (std::size_t at = 1; at + kTexts <= values.size(); at += kTexts) {
+      auto conversion = expression::conversion_from(values[at + 1]);
+      auto output = expression::output_from(values[at + 2]);
+      if (!conversion || !output || spec.outputs.size() >= kMostValues) return false;
+      spec.names.push_back(values[at]);
+      spec.conversions.push_back(std::move(*conversion));
+      spec.outputs.push_back(std::move(*output));
+    }
+  }
+  return true;
+}
+
 Result<void> compile_specs(Session& s) {
   auto& specs = *s.config.own<Held>().specs;
+  if (replaying()) {
+    if (!specs.take(recalled(Ask::report, "specs", [] { return std::string(); })))
+      return expression::other_values();
+    return {};
+  }
   WordTypes kernel_types(s.plan.targets, s.kernel);
   Made made{WordsCode(s.plan.targets)};
   std::size_t most = 0;
@@ -295,6 +348,7 @@ Result<void> compile_specs(Session& s) {
   if (auto r = made.code.put(s); !r) return r;
   set_variable(s, "signed_words", made.signed_words);
   if (auto* counts = s.map(maps::counts)) bpf_map__set_key_size(counts, (made.bytes + 7) / 8 * 8);
+  recalled(Ask::report, "specs", [&] { return specs.packed(); });
   return {};
 }
 
@@ -302,7 +356,7 @@ std::vector<std::string> Specs::values(const argdist_key& key) const {
   std::vector<std::string> words;
   auto* spec = of(key.values.word);
   for (std::size_t i = 0; spec && i < spec->outputs.size(); i++) {
-    auto value = value_of(key.values, i, spec->outputs[i], text_bytes);
+    auto value = value_of(key.values, i, spec->outputs[i], text_bytes, sizeof key);
     words.push_back(fmt::format(
         "{} = {}", spec->names[i],
         expression::show(spec->conversions[i], spec->outputs[i], value, expression::Namers())));

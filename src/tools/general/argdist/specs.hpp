@@ -47,6 +47,10 @@ class Specs {
   std::uint32_t text_bytes = 80;
 
   const Spec* of(std::uint64_t word) const { return word < all.size() ? all[word].get() : nullptr; }
+  /// As an answer of a recording: what rows are made from.
+  std::string packed() const;
+  /// Takes that. False: it is of other structs, or damaged.
+  bool take(std::string_view bytes);
   /// "fd = 3", for each value of a key.
   std::vector<std::string> values(const argdist_key& key) const;
 };
@@ -58,6 +62,7 @@ struct Held {
 std::vector<std::string> places(const Config& config);
 /// For Tool::look_up and Tool::compile.
 Result<void> parse_specs(Config& config);
+/// While a recording is shown: takes what it has of that.
 Result<void> compile_specs(Session& s);
 
 }  // namespace coretap::distribution

@@ -11,8 +11,12 @@
 
 #include <fmt/format.h>
 
+#include "base/recall.hpp"
 #include "coretap/config.hpp"
+#include "coretap/fields.hpp"
+#include "coretap/sanitize.hpp"
 #include "coretap/small_files.hpp"
+#include "expression/kept.hpp"
 #include "general/call_values.h"
 #include "kernel/kernel.hpp"
 #include "ksnoop.skel.h"
@@ -179,6 +183,10 @@ Result<void> name_result(expression::Scope& scope, const Call& call, const Targe
   return {};
 }
 
+std::string structs() {
+  return fmt::format("{} {}", expression::value_structs(), offsetof(ksnoop_event, out));
+}
+
 /// The declaration in C; empty: the kernel's type information does not have it.
 std::string declaration_of(std::string_view spec, Kernel& kernel) {
   auto target = parse_target(spec);
@@ -226,8 +234,50 @@ Result<void> parse_calls(Config& config) {
   return {};
 }
 
+std::string Calls::packed() const {
+  std::vector<std::string> parts{structs()};
+  // By target.
+  for (auto word : words) {
+    std::vector<std::string> values;
+    for (auto& shown : of_word.at(word)->shown) {
+      values.push_back(shown.name);
+      values.push_back(expression::packed(shown.output));
+      values.push_back(expression::packed(*shown.layout));
+    }
+    parts.push_back(coretap::packed(values));
+  }
+  return coretap::packed(parts);
+}
+
+bool Calls::take(std::string_view bytes) {
+  const auto parts = unpacked(bytes);
+  if (parts.empty() || parts[0] != structs()) return false;
+  all.clear();
+  of_word.clear();
+  words.clear();
+  for (std::size_t i = 1; i < parts.size(); i++) {
+    auto& call = *all.emplace_back(std::make_unique<Call>());
+    words.push_back(of_word.size());
+    of_word.push_back(&call);
+    const auto values = unpacked(parts[i]);
+    constexpr std::size_t kTexts = 3;
+    for (std::size_t at = 0; at + kTexts <= values.size(); at += kTexts) {
+      auto output = expression::output_from(values[at + 1]);
+      auto layout = expression::layout_from(values[at + 2]);
+      if (!output || !layout || call.shown.size() >= EXPRESSION_VALUES) return false;
+      call.shown.push_back({.name = printable(values[at]), .output = *output, .layout = layout});
+    }
+  }
+  return true;
+}
+
 Result<void> compile_calls(Session& s) {
   auto& calls = *s.config.own<Held>().calls;
+  if (replaying()) {
+    if (!calls.take(recalled(Ask::report, "calls", [] { return std::string(); })))
+      return expression::other_values();
+    return {};
+  }
   WordTypes kernel_types(s.plan.targets, s.kernel);
   const auto most = static_cast<std::uint32_t>(s.config.number("value-size", kMostBytes));
   WordsCode made(s.plan.targets);
@@ -275,6 +325,7 @@ Result<void> compile_calls(Session& s) {
   set_variable(s, "call_has_return", has_return.data(), has_return.size());
   set_variable(s, "record_bytes", bytes);
   if (auto* map = s.map(maps::call_values)) bpf_map__set_value_size(map, bytes);
+  recalled(Ask::report, "calls", [&] { return calls.packed(); });
   return {};
 }
 
@@ -282,10 +333,11 @@ std::vector<std::string> Calls::values(const ksnoop_event& e, bool one_line) con
   std::vector<std::string> all;
   if (e.target >= words.size()) return all;
   auto& call = *of_word.at(words[e.target]);
+  const auto room = record_bytes - std::min(record_bytes, offsetof(ksnoop_event, out));
   for (std::size_t i = 0; i < call.shown.size(); i++) {
     auto& shown = call.shown[i];
     auto& output = shown.output;
-    auto value = value_of(e.out, i, output, output.room > 2 ? output.room - 2 : 0);
+    auto value = value_of(e.out, i, output, output.room > 2 ? output.room - 2 : 0, room);
     all.push_back(shown.name + " = " + typed(*shown.layout, output, value, one_line));
   }
   return all;

@@ -47,6 +47,11 @@ class Calls {
   /// "count = 100". `one_line`: each value takes a single line.
   std::vector<std::string> values(const ksnoop_event& e, bool one_line) const;
 
+  /// As an answer of a recording: what values are made from.
+  std::string packed() const;
+  /// Takes that. False: it is of other structs, or damaged.
+  bool take(std::string_view bytes);
+
   std::vector<std::unique_ptr<Call>> all = {};
   std::vector<const Call*> of_word = {};  ///< for each word of the hook
   std::vector<std::size_t> words = {};    ///< the word of each target, by id
@@ -61,6 +66,7 @@ struct Held {
 std::vector<std::string> specs(const Config& config);
 /// For Tool::look_up, Tool::compile and Tool::list.
 Result<void> parse_calls(Config& config);
+/// While a recording is shown: takes what it has of that.
 Result<void> compile_calls(Session& s);
 std::string declarations(const Config& config);
 

@@ -33,8 +33,18 @@ struct CallRecord {
   bool headless() const { return flags & RECORD_HEADLESS; }
 };
 
-/// "openat(dfd=AT_FDCWD, filename=\"/etc/passwd\", flags=O_RDONLY|O_CLOEXEC)". Without argument
-/// names (nullptr) only the values.
-std::string call_text(const CallRecord& record, const CallArguments* arguments);
+/// Name and arguments of a system call.
+struct CallNames {
+  std::string name, abi;                        ///< as in coretap/syscalls.hpp
+  std::optional<CallArguments> arguments = {};  ///< nothing: only their values are known
+
+  /// As an answer of a recording (Ask::syscall), and back. Damaged parts are left out;
+  /// the recording may be anyone's.
+  std::string packed() const;
+  static CallNames of(std::string_view bytes);
+};
+
+/// "openat(dfd=AT_FDCWD, filename=\"/etc/passwd\", flags=O_RDONLY|O_CLOEXEC)".
+std::string call_text(const CallRecord& record, const CallNames& names);
 
 }  // namespace coretap

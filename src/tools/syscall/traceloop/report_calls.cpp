@@ -7,9 +7,15 @@
 #include <bit>
 #include <cstring>
 #include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
+#include "base/recall.hpp"
 #include "coretap/call_formats.hpp"
 #include "coretap/clock.hpp"
 #include "coretap/fd.hpp"
@@ -23,6 +29,7 @@
 #include "reports/reporter.hpp"
 #include "tools/syscall/traceloop/call_text.hpp"
 #include "tools/syscall/traceloop/recorder.hpp"
+#include "tools/syscall/traceloop/shown_calls.hpp"
 #include "traceloop.skel.h"
 
 namespace coretap {
@@ -30,20 +37,9 @@ namespace coretap {
 namespace {
 
 constexpr double kPoll = 0.1;
+constexpr std::size_t kMostNames = 1 << 14;             // of calls, in a recording
 constexpr std::uint64_t kSlots = 8192;                  // per CPU; default of --size
 constexpr ProgramName kCallsUnderWay = progs::on_task;  // the iterator program
-
-struct Call {
-  int cpu;  ///< -1: unknown
-  CallRecord record;
-
-  std::uint64_t begin() const {
-    return record.call.start_ns ? record.call.start_ns : record.call.end_ns;
-  }
-  bool ended() const { return !record.unfinished(); }
-  bool timed() const { return ended() && !record.headless(); }
-  int error() const { return ended() ? result_error(record.call.result) : 0; }
-};
 
 /// "42:07.123456789"
 std::string since_start(const Session& s, std::uint64_t at) {
@@ -78,12 +74,13 @@ class CallReporter : public Reporter {
     auto& cgroups = s.config.own<CallSettings>().cgroups;
     for (auto& c : cgroups) names_.insert_or_assign(c.id, c.name);
     if (names_.empty()) names_.emplace(0, "");
+    keeps_ = keeps_calls(s.config);
+    signals_ = dump_signals(s.config);
+    if (replaying()) return;
     choose_cgroups(s, cgroups);
     if (cgroups.empty() && !s.config.filters_tasks())
       set_variable(s, "own_tgid", static_cast<std::uint64_t>(getpid()));
     tell_texts(s);
-    keeps_ = keeps_calls(s.config);
-    signals_ = dump_signals(s.config);
   }
 
   Result<void> make_maps(Session& s) override {
@@ -98,6 +95,7 @@ class CallReporter : public Reporter {
   Result<void> open(Session& s) override {
     sample_.reset();
     if (auto r = trace_.open(s); !r) return r;
+    if (replaying()) return {};
     shown_until_ns_ = monotonic_ns();
     reads_under_way_ = s.plan.has(kCallsUnderWay);
     if (reads_under_way_)
@@ -130,15 +128,24 @@ class CallReporter : public Reporter {
     s.out.flush();
   }
 
-  // The only records are process exits, as requested.
+  // Records are ends of processes, as requested, and, of a recording, calls that were shown.
   void record(Session& s, const void* data, std::size_t size) override {
+    if (replaying()) {
+      const auto bytes = report_record(data, size);
+      if (auto shown = bytes ? ShownCalls::of(*bytes) : std::nullopt) show(s, *shown);
+      return;
+    }
     if (size < sizeof(record_process_end)) return;
     auto& end = *static_cast<const record_process_end*>(data);
     if (recorders_.contains(end.recorder))
-      dump(s, end.recorder, under_way(s)[end.recorder], end_words(end), &end);
+      dump(s, end.recorder, under_way(s)[end.recorder],
+           {.why = end_words(end),
+            .ended = ShownCalls::Ended{end.tgid, text_in(end.comm)},
+            .now_ns = end.head.time_ns});
   }
 
   void report(Session& s) override {
+    if (replaying()) return;
     if (!keeps_)
       show_new(s);
     else if (s.config.given("dump-on-exit"))
@@ -187,26 +194,26 @@ class CallReporter : public Reporter {
     return calls;
   }
 
-  /// Continuous output: calls that were overwritten before they were read are lost.
+  /// Continuous output.
   void show_new(Session& s) {
+    const auto now = monotonic_ns();
     for (auto& [key, recorder] : recorders_) {
-      auto calls = take(recorder);
-      by_begin(calls);
-      count_overwritten(s, key, calls, LEDGER_LOST);
-      for (auto& c : calls) line(s, key, c);
+      ShownCalls batch{.now_ns = now, .calls = take(recorder)};
+      by_begin(batch.calls);
+      finish(s, key, batch);
     }
-    shown_until_ns_ = monotonic_ns();
+    shown_until_ns_ = now;
   }
 
-  /// `calls`: those that were not.
-  std::uint64_t count_overwritten(Session& s, std::uint64_t key, const std::vector<Call>& calls,
-                                  ledger_cause cause) {
-    auto now = recorders_[key].overwritten();
-    auto since = now - overwritten_[key];
-    overwritten_[key] = now;
-    s.ledger.count[cause] += since;
-    trace_.lost(shown_until_ns_, calls.empty() ? monotonic_ns() : calls.front().begin(), since);
-    return since;
+  /// Completes the calls of a recorder, and shows them.
+  void finish(Session& s, std::uint64_t key, ShownCalls& batch) {
+    const auto all = recorders_[key].overwritten();
+    batch.recorder = names_[key];
+    batch.since_ns = shown_until_ns_;
+    batch.overwritten = all - std::exchange(overwritten_[key], all);
+    if (batch.calls.empty() && !batch.overwritten && !batch.why) return;
+    show(s, batch);
+    if (s.recorder) s.source->keep_record(batch.packed());
   }
 
   /// The calls in progress, for all recorders.
@@ -230,57 +237,82 @@ class CallReporter : public Reporter {
 
   void dump_all(Session& s, const std::string& why) {
     auto unfinished = under_way(s);
-    for (auto& [key, recorder] : recorders_) dump(s, key, unfinished[key], why, nullptr);
-    shown_until_ns_ = monotonic_ns();
+    const auto now = monotonic_ns();
+    for (auto& [key, recorder] : recorders_)
+      dump(s, key, unfinished[key], {.why = why, .now_ns = now});
+    shown_until_ns_ = now;
   }
 
-  void dump(Session& s, std::uint64_t key, const std::vector<Call>& unfinished,
-            const std::string& why, const record_process_end* end) {
-    auto calls = take(recorders_[key]);
-    calls.insert(calls.end(), unfinished.begin(), unfinished.end());
-    by_begin(calls);
-    auto overwritten = count_overwritten(s, key, calls, LEDGER_OVERWRITTEN);
-    auto now = end ? end->head.time_ns : monotonic_ns();
-    auto comm = end ? text_in(end->comm) : std::string();
-    if (s.config.format == OutputFormat::json) {
-      JsonLine line("dump", s.tool.name);
-      line.text("time", iso_time(now)).number("monotonic_ns", now);
-      cgroup(line, key);
-      line.text("reason", why).number_if(end, "pid", end ? end->tgid : 0);
-      line.text_if(end, "comm", comm);
-      line.number("calls", calls.size()).number("overwritten", overwritten);
-      s.out.line(line.finish());
-    } else if (s.config.format == OutputFormat::text) {
-      auto who = end ? fmt::format("{}[{}]: ", printable(comm), end->tgid) : "";
-      auto where = names_[key].empty() ? "" : printable(names_[key]) + ": ";
-      s.out.line(fmt::format(
-          "==> {} {}{}{}: {} calls{} <==", since_start(s, now), where, who, why, calls.size(),
-          overwritten ? fmt::format(", {} older ones overwritten", overwritten) : ""));
-    }
-    for (auto& c : calls) line(s, key, c);
+  void dump(Session& s, std::uint64_t key, const std::vector<Call>& unfinished, ShownCalls batch) {
+    batch.calls = take(recorders_[key]);
+    batch.calls.insert(batch.calls.end(), unfinished.begin(), unfinished.end());
+    by_begin(batch.calls);
+    finish(s, key, batch);
     s.out.flush();
   }
 
-  void cgroup(JsonLine& line, std::uint64_t key) {
-    line.text_if(!names_[key].empty(), "cgroup", names_[key]);
+  /// Of continuous output, calls that were overwritten before they were read are lost.
+  void show(Session& s, const ShownCalls& batch) {
+    s.ledger.count[batch.why ? LEDGER_OVERWRITTEN : LEDGER_LOST] += batch.overwritten;
+    trace_.lost(batch.since_ns, batch.calls.empty() ? batch.now_ns : batch.calls.front().begin(),
+                batch.overwritten);
+    if (batch.why) head(s, batch);
+    for (auto& c : batch.calls) line(s, batch, c);
   }
 
-  void line(Session& s, std::uint64_t key, const Call& c) {
+  static void head(Session& s, const ShownCalls& batch) {
+    const auto now = batch.now_ns;
+    auto& end = batch.ended;
+    if (s.config.format == OutputFormat::json) {
+      JsonLine line("dump", s.tool.name);
+      line.text("time", iso_time(now)).number("monotonic_ns", now);
+      cgroup(line, batch);
+      line.text("reason", *batch.why).number_if(end.has_value(), "pid", end ? end->pid : 0);
+      line.text_if(end.has_value(), "comm", end ? end->comm : std::string());
+      line.number("calls", batch.calls.size()).number("overwritten", batch.overwritten);
+      s.out.line(line.finish());
+    } else if (s.config.format == OutputFormat::text) {
+      auto who = end ? fmt::format("{}[{}]: ", printable(end->comm), end->pid) : "";
+      auto where = batch.recorder.empty() ? "" : printable(batch.recorder) + ": ";
+      s.out.line(fmt::format(
+          "==> {} {}{}{}: {} calls{} <==", since_start(s, now), where, who, printable(*batch.why),
+          batch.calls.size(),
+          batch.overwritten ? fmt::format(", {} older ones overwritten", batch.overwritten) : ""));
+    }
+  }
+
+  static void cgroup(JsonLine& line, const ShownCalls& batch) {
+    line.text_if(!batch.recorder.empty(), "cgroup", batch.recorder);
+  }
+
+  const CallNames& names_of(std::uint32_t index) {
+    auto known = calls_.find(index);
+    if (known != calls_.end()) return known->second;
+    if (calls_.size() >= kMostNames) calls_.clear();
+    const auto bytes = recalled(Ask::syscall, std::to_string(index), [&] {
+      CallNames names{syscall_name(index), std::string(syscall_abi(index))};
+      if (auto* arguments = formats_.find(index)) names.arguments = *arguments;
+      return names.packed();
+    });
+    return calls_.emplace(index, CallNames::of(bytes)).first->second;
+  }
+
+  void line(Session& s, const ShownCalls& batch, const Call& c) {
     s.ledger.shown++;
-    if (trace_) trace(s, c);
+    if (trace_) trace(s, batch, c);
     if (s.config.format == OutputFormat::json)
-      json(s, key, c);
+      json(s, batch, c);
     else if (s.config.format == OutputFormat::csv)
-      csv(s, key, c);
+      csv(s, batch, c);
     else
       text(s, c);
   }
 
-  void text(Session& s, const Call& c) const {
+  void text(Session& s, const Call& c) {
     auto& call = c.record.call;
     auto cpu = c.cpu < 0 ? std::string("cpu#-") : fmt::format("cpu#{}", c.cpu);
     auto thread = call.tid == call.tgid ? "" : fmt::format(" tid {}", call.tid);
-    auto words = call_text(c.record, formats_.find(call.index));
+    auto words = call_text(c.record, names_of(call.index));
     std::string end;
     if (c.record.unfinished())
       end = " ...";
@@ -294,19 +326,20 @@ class CallReporter : public Reporter {
                            words, end));
   }
 
-  void json(Session& s, std::uint64_t key, const Call& c) {
+  void json(Session& s, const ShownCalls& batch, const Call& c) {
     auto& call = c.record.call;
     JsonLine line("call", s.tool.name);
     line.text("time", iso_time(c.begin())).number("monotonic_ns", c.begin());
-    cgroup(line, key);
+    cgroup(line, batch);
     line.number_if(c.cpu >= 0, "cpu", static_cast<std::uint64_t>(c.cpu));
     line.number("pid", call.tgid).number("tid", call.tid).text("comm", text_in(call.comm));
-    line.text("syscall", syscall_name(call.index)).text("abi", syscall_abi(call.index));
+    auto& names = names_of(call.index);
+    line.text("syscall", names.name).text("abi", names.abi);
     line.key("arguments").begin_object();
-    auto* arguments = formats_.find(call.index);
+    auto* arguments = names.arguments ? &*names.arguments : nullptr;
     std::array<std::uint64_t, CALL_ARGS> values;
     std::copy_n(call.args, CALL_ARGS, values.begin());
-    auto used = used_arguments(syscall_name(call.index), arguments, values);
+    auto used = used_arguments(names.name, arguments, values);
     for (std::size_t i = 0; i < CALL_ARGS; i++) {
       if (!(used >> i & 1)) continue;
       auto name = arguments ? (*arguments)[i].name : fmt::format("arg{}", i);
@@ -327,41 +360,43 @@ class CallReporter : public Reporter {
     s.out.line(line.finish());
   }
 
-  void csv(Session& s, std::uint64_t key, const Call& c) {
+  void csv(Session& s, const ShownCalls& batch, const Call& c) {
     auto& call = c.record.call;
+    auto& names = names_of(call.index);
     s.out.line(fmt::format(
         "{},{},{},{},{},{},{},{},{},{},{},{},{}", iso_time(c.begin()), c.begin(),
-        csv_field(names_[key]), c.cpu < 0 ? "" : std::to_string(c.cpu), call.tgid, call.tid,
-        csv_field(text_in(call.comm)), syscall_name(call.index), syscall_abi(call.index),
-        csv_field(call_text(c.record, formats_.find(call.index))),
-        c.ended() ? std::to_string(call.result) : "", c.error() ? error_name(c.error()) : "",
+        csv_field(batch.recorder), c.cpu < 0 ? "" : std::to_string(c.cpu), call.tgid, call.tid,
+        csv_field(text_in(call.comm)), csv_field(names.name), csv_field(names.abi),
+        csv_field(call_text(c.record, names)), c.ended() ? std::to_string(call.result) : "",
+        c.error() ? error_name(c.error()) : "",
         c.timed() ? std::to_string(call.end_ns - call.start_ns) : ""));
   }
 
-  void trace(Session& s, const Call& c) {
+  void trace(Session& s, const ShownCalls& batch, const Call& c) {
     auto& call = c.record.call;
-    const auto comm = text_in(call.comm), name = syscall_name(call.index),
-               words = call_text(c.record, formats_.find(call.index)),
+    auto& names = names_of(call.index);
+    const auto comm = text_in(call.comm), words = call_text(c.record, names),
                error = c.error() ? error_name(c.error()) : std::string();
     TracedEvent e{.begin_ns = c.begin(),
                   .end_ns = c.timed() ? call.end_ns : c.begin(),
                   .pid = call.tgid,
                   .tid = call.tid,
                   .comm = comm,
-                  .name = name};
+                  .name = names.name};
     e.arguments = {{"call", std::string_view(words)}};
     if (c.ended()) {
       e.arguments.push_back({"result", std::int64_t{call.result}});
       if (!error.empty()) e.arguments.push_back({"error", std::string_view(error)});
       e.arguments.push_back({"cpu", static_cast<std::uint64_t>(c.cpu)});
     } else {
-      e.end_ns = std::max(monotonic_ns(), e.begin_ns);
+      e.end_ns = std::max(batch.now_ns, e.begin_ns);
       e.arguments.push_back({"unfinished", true});
     }
     trace_.add(s, e);
   }
 
   CallFormats formats_;
+  std::unordered_map<std::uint32_t, CallNames> calls_;  ///< those that were shown, by index
   EventTrace trace_;
   std::uint64_t shown_until_ns_ = 0;  ///< later calls were not shown yet
   std::uint32_t slots_ = 0, cpus_ = 0;
@@ -378,6 +413,7 @@ class CallKind : public ReportKind {
  public:
   std::string_view name() const override { return "recorder"; }
   std::unique_ptr<Reporter> reporter() const override { return std::make_unique<CallReporter>(); }
+  bool can_be_recorded() const override { return true; }
   bool argument_names() const override { return true; }
   bool has_events() const override { return true; }
   Result<void> look_up(Config& config) const override {

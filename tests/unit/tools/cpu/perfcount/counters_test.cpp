@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -55,6 +57,38 @@ TEST(Perfcount, Ratios) {
   EXPECT_EQ(ratios({line("branches:u", 200), line("branch-misses:u", 1), line("branch-misses", 2)}),
             "-; 0.005000 of branches; -; ");
   EXPECT_EQ(ratios({line("branches", 0), line("branch-misses", 0)}), "-; -; ");
+}
+
+/// Events and counts in a recording.
+TEST(Perfcount, Answers) {
+  const std::vector<EventNames> events = {
+      {.name = "cycles", .is_clock = false, .shared = true},
+      {.name = "power/energy/", .unit = "Joules", .scale = 2.3e-10, .snapshot = true}};
+  const auto names = names_from(packed(events));
+  ASSERT_EQ(names.size(), 2u);
+  EXPECT_EQ(names[0].name, "cycles");
+  EXPECT_TRUE(names[0].shared && !names[0].is_clock && !names[0].snapshot);
+  EXPECT_EQ(names[1].unit, "Joules");
+  EXPECT_EQ(names[1].scale, 2.3e-10);
+  EXPECT_TRUE(names[1].snapshot && !names[1].shared);
+  EXPECT_EQ(names_from(packed({{.name = "x", .scale = NAN}}))[0].scale, 1);
+
+  Counts counts;
+  counts.values[{-1, 0}] = {1, 2, 3};
+  counts.values[{7, 1}] = {UINT64_MAX, 0, 5};
+  counts.times[40] = {8, 9};
+  const auto bytes = packed(counts);
+  const auto again = counts_from(bytes, 2);
+  EXPECT_EQ(packed(again), bytes);
+  ASSERT_EQ(again.values.size(), 2u);
+  EXPECT_EQ(again.values.at({7, 1}).value, UINT64_MAX);
+  EXPECT_EQ(again.values.at({-1, 0}).running_ns, 3u);
+  ASSERT_EQ(again.times.size(), 1u);
+  EXPECT_EQ(again.times.at(40).system, 9u);
+  // Of events that are not there.
+  EXPECT_EQ(counts_from(bytes, 1).values.size(), 1u);
+  for (std::size_t size = 0; size < bytes.size(); size++)
+    EXPECT_LE(counts_from(std::string_view(bytes).substr(0, size), 2).values.size(), 2u);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "coretap/syscalls.hpp"
 #include "wire.hpp"
 
 namespace coretap {
@@ -26,7 +27,8 @@ void PrintTo(const Stint& r, std::ostream* out) {
 struct Traced {
   std::string bytes;
   perfetto::TraceWriter writer{1, [this](std::string_view part) { bytes += part; }};
-  TimelineEvents events{writer, {[](auto) { return "vda"; }, [](auto) { return "R"; }}};
+  TimelineEvents events{writer,
+                        {[](auto) { return "vda"; }, [](auto) { return "R"; }, syscall_name}};
 
   static timeline_task task(std::uint32_t tid, std::uint32_t tgid, const char* comm) {
     timeline_task t{.tid = tid, .tgid = tgid, .comm = {}};

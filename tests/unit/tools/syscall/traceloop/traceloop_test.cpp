@@ -14,6 +14,7 @@
 #include "tools/syscall/traceloop/recorded_cgroups.hpp"
 #include "tools/syscall/traceloop/recorder.hpp"
 #include "tools/syscall/traceloop/report_calls.hpp"
+#include "tools/syscall/traceloop/shown_calls.hpp"
 
 namespace coretap {
 namespace {
@@ -107,7 +108,6 @@ record_slot text_slot(std::uint8_t arg, std::string_view text, std::uint8_t flag
 
 TEST(CallText, WholeCalls) {
   record_slot first{};
-  first.call.index = syscall_indices("renameat2").front();
   first.call.args[0] = first.call.args[2] = static_cast<std::uint32_t>(AT_FDCWD);
   CallArguments names = {{"int", "olddfd"},
                          {"const char *", "oldname"},
@@ -117,19 +117,19 @@ TEST(CallText, WholeCalls) {
   auto record =
       CallRecord::of({first, text_slot(1, "/tmp/a \"b\"\n\x1b["),
                       text_slot(3, "/long", RECORD_MORE), text_slot(3, "er", RECORD_CUT)});
-  EXPECT_EQ(call_text(record, &names),
+  EXPECT_EQ(call_text(record, {"renameat2", "", names}),
             "renameat2(olddfd=AT_FDCWD, oldname=\"/tmp/a \\\"b\\\"\\x0a\\x1b[\", newdfd=AT_FDCWD, "
             "newname=\"/longer\"..., flags=0)");
-  EXPECT_EQ(call_text(record, nullptr), "renameat2(0xffffff9c, 0x0, 0xffffff9c, 0x0, 0, 0x0)");
+  EXPECT_EQ(call_text(record, {"renameat2", ""}),
+            "renameat2(0xffffff9c, 0x0, 0xffffff9c, 0x0, 0, 0x0)");
 }
 
 TEST(CallText, FlagsInWords) {
   record_slot first{};
-  first.call.index = syscall_indices("socket").front();
   first.call.args[0] = AF_INET;
   first.call.args[1] = SOCK_STREAM | SOCK_CLOEXEC;
   CallArguments names = {{"int", "family"}, {"int", "type"}, {"int", "protocol"}};
-  EXPECT_EQ(call_text(CallRecord::of({first}), &names),
+  EXPECT_EQ(call_text(CallRecord::of({first}), {"socket", "", names}),
             "socket(family=AF_INET, type=SOCK_STREAM|SOCK_CLOEXEC, protocol=IPPROTO_IP)");
 }
 
@@ -146,12 +146,80 @@ TEST(CallText, ArgumentsThatAreRead) {
 // An address that could not be read; argument numbers that do not exist.
 TEST(CallText, WithoutItsText) {
   record_slot first{};
-  first.call.index = syscall_indices("chdir").front();
   first.call.args[0] = 0x10;
   CallArguments names = {{"const char *", "filename"}};
   auto record = CallRecord::of({first, text_slot(0, "", RECORD_CUT), text_slot(200, "x")});
-  EXPECT_EQ(call_text(record, &names), "chdir(filename=0x10)");
+  EXPECT_EQ(call_text(record, {"chdir", "", names}), "chdir(filename=0x10)");
   EXPECT_TRUE(CallRecord::of({}).call.index == 0);
+}
+
+/// A recording has the same calls, and a part of it is not taken for the whole.
+TEST(ShownCalls, AsARecord) {
+  record_slot first{};
+  first.call = {.start_ns = 5, .end_ns = 9, .result = -2, .tgid = 70, .tid = 71, .index = 3};
+  first.call.args[5] = UINT64_MAX;
+  memcpy(first.call.comm, "sh", 3);
+  first.flags = RECORD_HEADLESS;
+  ShownCalls shown{.recorder = "a/b",
+                   .why = "requested",
+                   .ended = ShownCalls::Ended{70, "sh"},
+                   .now_ns = 1,
+                   .since_ns = 2,
+                   .overwritten = 3};
+  shown.calls = {{.cpu = -1, .record = CallRecord::of({first})},
+                 {.cpu = 2,
+                  .record = CallRecord::of(
+                      {first, text_slot(1, "x", RECORD_CUT), text_slot(4, "", RECORD_CUT)})}};
+  const auto bytes = shown.packed();
+  auto again = ShownCalls::of(bytes);
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->packed(), bytes);
+  EXPECT_EQ(again->recorder, "a/b");
+  EXPECT_EQ(again->why, "requested");
+  ASSERT_TRUE(again->ended);
+  EXPECT_EQ(again->ended->pid, 70u);
+  EXPECT_EQ(again->ended->comm, "sh");
+  ASSERT_EQ(again->calls.size(), 2u);
+  for (std::size_t i = 0; i < 2; i++) {
+    auto &was = shown.calls[i], &is = again->calls[i];
+    EXPECT_EQ(is.cpu, was.cpu);
+    EXPECT_EQ(is.record.flags, was.record.flags);
+    EXPECT_EQ(memcmp(&is.record.call, &was.record.call, sizeof was.record.call), 0);
+    for (std::size_t text = 0; text < CALL_ARGS; text++) {
+      ASSERT_EQ(is.record.texts[text].has_value(), was.record.texts[text].has_value());
+      if (!was.record.texts[text]) continue;
+      EXPECT_EQ(is.record.texts[text]->bytes, was.record.texts[text]->bytes);
+      EXPECT_EQ(is.record.texts[text]->cut, was.record.texts[text]->cut);
+      EXPECT_EQ(is.record.texts[text]->readable, was.record.texts[text]->readable);
+    }
+  }
+  shown.why.reset();
+  shown.ended.reset();
+  again = ShownCalls::of(shown.packed());
+  ASSERT_TRUE(again);
+  EXPECT_FALSE(again->why || again->ended);
+  for (std::size_t size = 0; size < bytes.size(); size++) {
+    const auto part = ShownCalls::of(std::string_view(bytes).substr(0, size));
+    EXPECT_TRUE(!part || part->calls.size() < 2) << size;
+  }
+}
+
+TEST(CallNames, AsAnAnswer) {
+  const CallNames names{"openat", "x86_64",
+                        CallArguments{{"int", "dfd"}, {"const char *", "name"}}};
+  auto again = CallNames::of(names.packed());
+  EXPECT_EQ(again.name, "openat");
+  EXPECT_EQ(again.abi, "x86_64");
+  ASSERT_TRUE(again.arguments);
+  ASSERT_EQ(again.arguments->size(), 2u);
+  EXPECT_EQ((*again.arguments)[1].name, "name");
+  EXPECT_FALSE(CallNames::of(CallNames{"x", "y"}.packed()).arguments);
+  EXPECT_TRUE(CallNames::of("").name.empty());
+  const CallNames made{"a\x1b", "", CallArguments(20, {"t\x1b", "n"})};
+  again = CallNames::of(made.packed());
+  EXPECT_EQ(again.name, "a\\x1b");
+  EXPECT_EQ(again.arguments->size(), std::size_t{CALL_ARGS});
+  EXPECT_EQ(again.arguments->front().type, "t\\x1b");
 }
 
 /// Writes as bpf/syscall/record.bpf.h does.
