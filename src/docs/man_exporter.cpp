@@ -59,7 +59,7 @@ std::string exporter_man_page() {
       "it for a percentile. It is judged each second, and makes one dump until it no longer "
       "holds.\n\n"
       "POST /dump answers 200 and a line of JSON with the path of the dump. POST /dump?last=2m "
-      "saves only the last two minutes of what is kept; the status is 400 if that is no time. While a dump goes on "
+      "saves only the last two minutes of what is kept; the status is 400 if that is not a time. While a dump goes on "
       "(after), it is that one, and new is false. Without a dump the status is 503, with the reason; "
       "it is 409 if nothing is recorded. Requests must come from this machine, without headers "
       "Origin, Forwarded and X-Forwarded-For, or have the token; otherwise the status is 403. Those "

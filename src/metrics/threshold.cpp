@@ -179,9 +179,9 @@ Result<void> check_measure(const Threshold& t, const Family& family) {
   }
   const bool time = family.unit.suffix == "seconds", size = family.unit.suffix == "bytes";
   if (t.unit == Threshold::Unit::time && !time)
-    return not_so(t, "is no time", "give a number without ms or s");
+    return not_so(t, "is not a time", "give a number without ms or s");
   if (t.unit == Threshold::Unit::size && !size)
-    return not_so(t, "is no size", "give a number without K, M or G");
+    return not_so(t, "is not a size", "give a number without K, M or G");
   if (time && t.unit == Threshold::Unit::none && t.measure != rate)
     return not_so(t, "is a time: its limit needs a unit", "as 20ms");
   return {};
@@ -211,7 +211,7 @@ bool names_metric(std::string_view text) {
 Result<Threshold> parse_threshold(std::string_view text) {
   auto refused = [&](std::string_view why) {
     return usage(
-        fmt::format("'{}' is no condition on a metric: {}", text.substr(0, kMostText), why),
+        fmt::format("'{}' is not a condition on a metric: {}", text.substr(0, kMostText), why),
         std::string(kThresholdForms));
   };
   if (text.size() > kMostText) return refused("it is too long");

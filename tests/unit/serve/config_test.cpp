@@ -230,7 +230,7 @@ TEST(ServeConfig, WhatIsWrongIsSaidWithItsPlace) {
        "x.toml:2: 'coretap_runqlat_seconds p99 > 20': coretap_runqlat_seconds is a time"},
       {"[hindsight]\non = [\"coretap_runqlat_seconds p99 20\"]\n[[tool]]\nrun = \"runqlat\"\n"
        "hindsight = true",
-       "x.toml:2: 'coretap_runqlat_seconds p99 20' is no condition on a metric: it has no > or <"},
+       "x.toml:2: 'coretap_runqlat_seconds p99 20' is not a condition on a metric: it has no > or <"},
       {"[hindsight]\non = [\"coretap_execsnoop_events_total > 5/s\"]\n[[tool]]\nrun = \"runqlat\"\n"
        "hindsight = true\n[[tool]]\nrun = \"execsnoop\"",
        "x.toml:2: no tool that is kept has the metric 'coretap_execsnoop_events_total'"},
