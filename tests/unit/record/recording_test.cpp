@@ -471,7 +471,7 @@ TEST(Recording, ReportsWithoutFieldsAreNotShownWithoutTheirData) {
     ASSERT_TRUE(recorder.open(file));
     recorder.head({.coretap = "0.0.9",
                    .tool = "ttysnoop",
-                   .words = {"--raw"},
+                   .words = {"--raw", "pts/3"},
                    .record_bytes = older.bytes,
                    .layout = older});
     recorder.moment();
