@@ -15,6 +15,7 @@ static __noinline int file_io_done(struct file_io *io, u64 bytes)
 	struct vfssize_key key = {};
 	struct file_io_owner owner;
 	struct hist *h;
+	u64 *named;
 
 	if (!io || !io->file)
 		return 0;
@@ -28,7 +29,8 @@ static __noinline int file_io_done(struct file_io *io, u64 bytes)
 	if (!h)
 		return 0;
 	hist_log2(h, bytes, 1, sizes_step);
-	if (!h->named)
-		h->named = send_io_path(&key, sizeof(key), io);
+	named = hist_named(h);
+	if (!*named)
+		*named = send_io_path(&key, sizeof(key), io);
 	return 0;
 }

@@ -39,6 +39,7 @@ enum class Ask : std::uint8_t {
   syscall = 24,      ///< name, table and arguments of a system call
   clocks = 25,       ///< all clocks at the moment that a trace begins or goes on with
   report = 26,       ///< what a report has found out at the start
+  fine_slots = 27,   ///< does a map have histograms with fine slots (bpf/lib/aggregate/fine.h)?
 };
 
 class Recall {

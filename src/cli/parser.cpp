@@ -128,7 +128,22 @@ std::vector<Option> common_options(const Tool& tool) {
   }
   add({duration('d'), output()});
   add(output_files());
-  add_if(&ReportKind::can_be_recorded, {record()});
+  add_if(&ReportKind::can_be_recorded,
+         {record(),
+          simple(0, "anonymous",
+                 "record tokens, the same ones within one recording, instead of names of files, "
+                 "commands, users, hosts, units and containers, of arguments and other texts, "
+                 "and of IP addresses; process ids and other numbers, symbols, and names of "
+                 "system libraries stay")});
+  add_if(
+      [](auto& kind) {
+        return kind.can_be_recorded() && kind.has_histograms() &&
+               !kind.metrics(Config()).scale.linear;
+      },
+      {simple(0, "fine",
+              "record histograms in steps of an eighth of a power of two, for coretap compare "
+              "(default: if they take 16 MB at most)"),
+       simple(0, "no-fine", "record histograms in powers of two")});
   add_if(&ReportKind::has_events, {perfetto()});
   add({color(), simple('j', "json", "one JSON object per line"), csv(), output_format(),
        simple(0, "strict", "exit with status 4 if data was lost"),

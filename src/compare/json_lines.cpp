@@ -37,6 +37,8 @@ struct Bounds {
 struct Report {
   std::string key;
   std::vector<std::pair<Bounds, std::uint64_t>> slots;
+  std::uint64_t fine_step = 0;                                     ///< 0: it has no fine slots
+  std::vector<std::pair<std::uint32_t, std::uint64_t>> fine = {};  ///< by bucket
   std::uint64_t total = 0;
 };
 
@@ -404,7 +406,21 @@ class Lines {
       r.slots.emplace_back(bounds, number_of(slot, "count"));
       series_.facts.kept += r.slots.back().second;
     }
+    take_fine(r, object);
     return r;
+  }
+
+  /// The slots that `coretap show` adds to those of powers of two.
+  static void take_fine(Report& r, const rapidjson::Value& object) {
+    auto* fine = member(object, "fine");
+    r.fine_step = number_of(object, "fine_step");
+    if (!fine || !fine->IsArray()) return;
+    for (auto& slot : fine->GetArray()) {
+      if (!slot.IsArray() || slot.Size() != 2 || !slot[0].IsUint() || !slot[1].IsUint64() ||
+          slot[0].GetUint() >= Buckets{.kind = Buckets::fine}.count())
+        continue;
+      r.fine.emplace_back(slot[0].GetUint(), slot[1].GetUint64());
+    }
   }
 
   /// Steps are powers of ten, or of two.
@@ -413,6 +429,12 @@ class Lines {
     s = {.unit = unit::plain, .step = 1, .linear = true};
     for (auto& u : kUnits)
       if (u.suffix == unit_) s.unit = u;
+    if (auto step = fine_step()) {
+      s.step = step;
+      s.linear = false;
+      series_.buckets = Buckets::fine_of(s);
+      return true;
+    }
     std::uint64_t width = 0, first = 0, any = 0;
     for (auto& [time, reports] : reports_)
       for (auto& report : reports)
@@ -445,6 +467,17 @@ class Lines {
     return true;
   }
 
+  /// That of all histograms; 0: some have no fine slots.
+  std::uint64_t fine_step() const {
+    std::uint64_t step = 0;
+    for (auto& [time, reports] : reports_)
+      for (auto& report : reports) {
+        if (!report.fine_step || (step && report.fine_step != step)) return 0;
+        step = report.fine_step;
+      }
+    return step;
+  }
+
   void fill() {
     std::vector<double> times;
     for (auto& [time, reports] : reports_) times.push_back(time);
@@ -453,8 +486,11 @@ class Lines {
       auto& interval = interval_until(times, i, usual);
       for (auto& report : reports_[i].second) {
         Histogram h{.total = report.total};
-        for (auto& [bounds, count] : report.slots)
-          h.counts.emplace_back(series_.buckets.of(bounds.from), count);
+        if (series_.buckets.kind == Buckets::fine)
+          h.counts = std::move(report.fine);
+        else
+          for (auto& [bounds, count] : report.slots)
+            h.counts.emplace_back(series_.buckets.of(bounds.from), count);
         interval.histograms.emplace_back(series_.number({"events", report.key}), std::move(h));
       }
     }

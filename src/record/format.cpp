@@ -68,6 +68,7 @@ std::string Head::bytes() const {
   if (run) out.add_fixed64(12, run);
   if (run) out.add_uint64(13, segment);
   if (layout) out.add_bytes(14, layout.packed());
+  if (anonymous) out.add_bool(15, true);
   return to;
 }
 
@@ -121,6 +122,8 @@ Head Head::of(std::string_view bytes) {
       head.run = in.get_fixed64();
     else if (in.tag() == 13 && number)
       head.segment = in.get_uint64();
+    else if (in.tag() == 15 && number)
+      head.anonymous = in.get_bool();
     else
       in.skip();
   }

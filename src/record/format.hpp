@@ -58,7 +58,8 @@ struct Head {
   /// Of a segment: the same for all segments of a run, and its place among these. A segment can be
   /// shown alone. Its counters begin at 0: those of several segments are added up.
   std::uint64_t run = 0, segment = 0;
-  Layout layout = {};  ///< of one record of the ring buffer or of an iterator; or not known
+  Layout layout = {};      ///< of one record of the ring buffer or of an iterator; or not known
+  bool anonymous = false;  ///< it has tokens instead of names
 
   std::string bytes() const;
   static Head of(std::string_view bytes);

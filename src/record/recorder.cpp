@@ -9,10 +9,12 @@
 #include <unordered_set>
 #include <utility>
 
+#include <fmt/format.h>
 #include <protozero/pbf_reader.hpp>
 #include <protozero/pbf_writer.hpp>
 
 #include "coretap/clock.hpp"
+#include "lib/stack/runtime.h"
 #include "record/changes.hpp"
 
 namespace coretap::record {
@@ -83,6 +85,39 @@ Reading since(const Reading& now, Reading& base, std::size_t sums) {
   return more;
 }
 
+std::uint64_t add(std::uint64_t a, std::uint64_t b) { return a + b; }
+std::uint64_t larger(std::uint64_t a, std::uint64_t b) { return std::max(a, b); }
+
+/// A key with its owner, as it is written; false: its form is not known.
+bool hide_key(const Recorder& recorder, const MapLayout& map, std::string& key) {
+  static const Layout kOwner{.bytes = sizeof(task_id),
+                             .members = {{.path = "comm",
+                                          .at = offsetof(task_id, comm),
+                                          .bytes = 1,
+                                          .count = COMM_LEN,
+                                          .kind = Member::signed_number}}};
+  const auto own = map.key_bytes - map.owner;
+  if (key.size() < map.key_bytes) return false;
+  auto first = key.substr(0, own), owner = key.substr(own);
+  const bool known = recorder.hide(map.key, first) && (!map.owner || recorder.hide(kOwner, owner));
+  key = first + owner;
+  return known;
+}
+
+/// Rows whose keys have become equal are one. Keys without a layout are indexes.
+template <class Join>
+Reading hide_keys(const Recorder& recorder, const MapLayout& map, const Reading& rows, Join join) {
+  if (!map.key) return rows;
+  Reading hidden;
+  for (auto& [key, words] : rows) {
+    auto now = key;
+    if (!hide_key(recorder, map, now)) continue;
+    auto& to = hidden.try_emplace(std::move(now), words.size()).first->second;
+    for (std::size_t i = 0; i < words.size(); i++) to[i] = join(to[i], words[i]);
+  }
+  return hidden;
+}
+
 class RecordedCounters : public CounterSource, private Recorder::Carrier {
  public:
   RecordedCounters(Recorder& recorder, std::unique_ptr<CounterSource> live, MapLayout layout)
@@ -103,10 +138,14 @@ class RecordedCounters : public CounterSource, private Recorder::Carrier {
     std::string bytes;
     protozero::pbf_writer out(bytes);
     out.add_uint64(1, layout_.number);
-    out.add_bytes(2, changes_.to(since(all, base_, layout_.words())));
-    if (to_.segments()) last_ = all;
+    const auto hidden = to_.is_anonymous() ? hide_keys(to_, layout_, all, add) : Reading();
+    const auto& written = to_.is_anonymous() ? hidden : all;
+    out.add_bytes(2, changes_.to(since(written, base_, layout_.words())));
+    if (to_.segments()) last_ = written;
     if (layout_.largest)
-      out.add_bytes(3, Changes::whole(largest, layout_.key_bytes, layout_.largest));
+      out.add_bytes(
+          3, Changes::whole(to_.is_anonymous() ? hide_keys(to_, layout_, largest, larger) : largest,
+                            layout_.key_bytes, layout_.largest));
     to_.put(Part::reading, bytes);
     // The largest values of an interval are read once; a report has those of samples, too.
     join_largest(until_report_, largest);
@@ -121,7 +160,7 @@ class RecordedCounters : public CounterSource, private Recorder::Carrier {
                    std::uint64_t now_ns) override {
     auto gone = live_->take_out(idle, known, now_ns);
     if (gone.empty()) return gone;
-    auto written = gone;
+    auto written = to_.is_anonymous() ? hide_keys(to_, layout_, gone, add) : gone;
     for (auto& [key, last] : written) {
       if (auto before = base_.find(key); before != base_.end())
         for (std::size_t i = 0; i < last.size(); i++) last[i] -= before->second[i];
@@ -191,6 +230,12 @@ class RecordedSource : public Source, private Recorder::Carrier {
                      .largest_at = {shape.largest.begin(), shape.largest.end()}};
     // Without keys, they are indexes.
     learn(layout, shape.keyed);
+    if (shape.keyed && to_.is_anonymous()) {
+      if (!Anonymous::knows(layout.key))
+        return Error{fmt::format("cannot record {} anonymously", layout.name),
+                     "the form of its keys is not known"};
+      to_.rows_have(layout.key);
+    }
     auto live = live_->counters(std::move(shape));
     if (!live) return live.error();
     return std::unique_ptr<CounterSource>(
@@ -224,6 +269,7 @@ class RecordedSource : public Source, private Recorder::Carrier {
           entries_.try_emplace(std::string(map), Entries{std::move(layout), none, {}, {}}).first;
     }
     auto& known = found->second;
+    if (to_.is_anonymous()) rows = hidden_entries(known.layout, rows);
     put_entries(known, rows);
     if (to_.segments()) known.last = std::move(rows);
     return all;
@@ -253,7 +299,7 @@ class RecordedSource : public Source, private Recorder::Carrier {
     std::string bytes;
     protozero::pbf_writer out(bytes);
     out.add_string(1, program.c_str());
-    out.add_bytes(2, *records);
+    out.add_bytes(2, to_.is_anonymous() ? hidden_pass(*records, size) : *records);
     to_.put(Part::pass, bytes);
     if (to_.segments() && !records->empty()) passes_[std::string(program)] = std::move(bytes);
     return records;
@@ -287,6 +333,32 @@ class RecordedSource : public Source, private Recorder::Carrier {
     Changes changes;
     Reading base, last;  ///< when the segment began, and now
   };
+
+  std::string hidden_pass(const std::string& records, std::size_t size) const {
+    const auto& layout = to_.record_layout();
+    std::string all;
+    if (layout.bytes != size) return all;
+    for (std::size_t at = 0; at + size <= records.size(); at += size) {
+      auto one = records.substr(at, size);
+      if (to_.hide(layout, one)) all += one;
+    }
+    return all;
+  }
+
+  /// Entries of unknown form are left out.
+  Reading hidden_entries(const MapLayout& map, const Reading& rows) const {
+    Reading hidden;
+    if (!Anonymous::knows(map.key) || !Anonymous::knows(map.value)) return hidden;
+    for (auto& [key, words] : rows) {
+      auto now = key;
+      std::string value(reinterpret_cast<const char*>(words.data()),
+                        words.size() * sizeof words[0]);
+      if (!hide_key(to_, map, now) || !to_.hide(map.value, value)) continue;
+      auto& to = hidden.try_emplace(std::move(now), words.size()).first->second;
+      memcpy(to.data(), value.data(), value.size());
+    }
+    return hidden;
+  }
 
   void put_entries(Entries& known, const Reading& rows) {
     std::string bytes;
@@ -400,10 +472,18 @@ std::string Recorder::answer(Ask what, std::string_view question,
 
 /// `key`: the kind and the question.
 void Recorder::put_answer(std::string_view key, std::string_view answer) {
-  std::string bytes;
+  std::string bytes, hidden_question, hidden_answer;
+  auto question = key.substr(1);
+  if (anonymous_) {
+    const auto what = static_cast<Ask>(key[0]);
+    hidden_answer = anonymous_->answer(what, question, answer);
+    hidden_question = anonymous_->question(what, question);
+    answer = hidden_answer;
+    question = hidden_question;
+  }
   protozero::pbf_writer out(bytes);
   out.add_uint64(1, static_cast<std::uint8_t>(key[0]));
-  out.add_bytes(2, key.data() + 1, key.size() - 1);
+  out.add_bytes(2, question.data(), question.size());
   out.add_bytes(3, answer.data(), answer.size());
   put(Part::answer, bytes);
 }
@@ -454,9 +534,31 @@ void Recorder::record(const void* data, std::size_t size) {
     return;
   }
   unwritten_++;
-  put_varint(batch_, size);
-  batch_.append(static_cast<const char*>(data), size);
+  std::string_view record(static_cast<const char*>(data), size);
+  std::string hidden;
+  if (anonymous_) record = hidden = hidden_record(record);
+  if (record.empty()) return;
+  put_varint(batch_, record.size());
+  batch_.append(record);
   if (batch_.size() >= kMostBatch) write_records();
+}
+
+bool Recorder::hide(const Layout& layout, std::string& bytes) const {
+  if (!anonymous_) return true;
+  if (!layout || bytes.size() < layout.bytes) return false;
+  bytes = anonymous_->fields(layout, bytes, cgroups_);
+  return true;
+}
+
+/// Empty: its form is not known.
+std::string Recorder::hidden_record(std::string_view record) const {
+  std::uint64_t mark = 0;
+  memcpy(&mark, record.data(), std::min(sizeof mark, record.size()));
+  if (mark == STACK_PROCESS)
+    return std::string(record.substr(0, std::min(record.size(), sizeof(stack_process))));
+  if (mark == RUNTIME_CODE) return anonymous_->runtime_code(record);
+  if (head_.layout) return anonymous_->record(head_.layout, record);
+  return row_key_ ? anonymous_->row_text(row_key_, record) : std::string();
 }
 
 void Recorder::write_records() {

@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -10,6 +11,7 @@
 
 #include "base/recall.hpp"
 #include "program/source.hpp"
+#include "record/anonymous.hpp"
 #include "record/format.hpp"
 #include "record/segments.hpp"
 
@@ -32,6 +34,17 @@ class Recorder : public Recall {
   /// Of the kernel object; to be written with its maps. It must outlive this object.
   void use(const ObjectLayouts& layouts) { layouts_ = &layouts; }
   const ObjectLayouts* layouts() const { return layouts_; }
+  /// Before head(): tokens are written instead of names (record/anonymous.hpp). `cgroups`:
+  /// Anonymous::fields.
+  const Anonymous& make_anonymous(bool cgroups) {
+    cgroups_ = cgroups;
+    return anonymous_.emplace();
+  }
+  /// Keys, values and iterators' records as they are written. -> false: their form is not known
+  bool hide(const Layout& layout, std::string& bytes) const;
+  bool is_anonymous() const { return anonymous_.has_value(); }
+  void rows_have(const Layout& key) { row_key_ = key; }  ///< of texts for rows
+  const Layout& record_layout() const { return head_.layout; }
   /// A source that records what it gets from `live`; this object must outlive it.
   std::unique_ptr<Source> over(std::unique_ptr<Source> live);
 
@@ -95,11 +108,15 @@ class Recorder : public Recall {
   static std::uint64_t monotonic_now();
   void set_clock();
   void write_records();
+  std::string hidden_record(std::string_view record) const;
   void put_answer(std::string_view key, std::string_view answer);
   void forget_answers();
 
   Writer out_;
   const ObjectLayouts* layouts_ = nullptr;
+  std::optional<Anonymous> anonymous_;
+  bool cgroups_ = false;
+  Layout row_key_;
   Segments* segments_ = nullptr;
   ToolState* state_ = nullptr;
   std::vector<Carrier*> carriers_;

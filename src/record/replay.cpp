@@ -382,6 +382,12 @@ bool Replay::moves() const {
          std::ranges::any_of(state_->maps, [](auto& one) { return one.second.moves(); });
 }
 
+bool Replay::fine() const {
+  const auto fine = static_cast<char>(Ask::fine_slots);  // the kind, before the question
+  return std::ranges::any_of(answers_,
+                             [&](auto& one) { return one.first[0] == fine && one.second == "1"; });
+}
+
 std::vector<Lacking> Replay::lacks() const {
   std::vector<Lacking> all;
   auto add = [&](const std::optional<Move>& move, Lacking::Of of, const std::string& map) {

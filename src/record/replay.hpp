@@ -33,6 +33,8 @@ class Replay : public Recall {
   std::uint64_t unpacked_bytes() const { return unpacked_ + in_.unpacked_bytes(); }
   /// How often a segment was missing, or without its end, before another one.
   std::uint64_t gaps() const { return gaps_; }
+  /// Have histograms fine slots?
+  bool fine() const;
   /// After begin(): data of the time before the recording are there; a report of them is not to be
   /// shown, and those after it have what changed.
   bool has_base() const { return has_base_; }

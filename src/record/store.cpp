@@ -470,7 +470,7 @@ Result<void> Store::write_reason(bool complete) {
       dump_from_ns_ ? static_cast<double>(began_ns - dump_from_ns_) / 1e9 : options_.last;
   JsonLine line;
   line.text("trigger", told_[0].name).text("value", told_[0].value).text("time", told_[0].time);
-  line.text("host", system.nodename).text("kernel", system.release);
+  line.text_if(!options_.anonymous, "host", system.nodename).text("kernel", system.release);
   line.number("last_s", static_cast<std::uint64_t>(std::ceil(last)))
       .number("after_s", static_cast<std::uint64_t>(options_.after))
       .boolean("complete", complete)
@@ -484,7 +484,8 @@ Result<void> Store::write_reason(bool complete) {
   line.end_array().key("tools").begin_array();
   for (std::size_t i = 0; i < tools_.size(); i++) {
     auto& state = shared_->tools[i];
-    line.begin_object().text("name", tools_[i].name).text("command", tools_[i].command);
+    line.begin_object().text("name", tools_[i].name);
+    line.text_if(!options_.anonymous, "command", tools_[i].command);
     line.number("events", state.events).number("shown", state.shown);
     line.number("unrecorded", state.unrecorded).text("down", tools_[i].down).end_object();
   }

@@ -29,6 +29,8 @@ struct StoreOptions {
   std::uint64_t dumps = 1;                    ///< by triggers other than the user's ...
   double per = 600;                           ///< ... in this number of seconds
   std::function<void(std::string_view)> say;  ///< prints a message
+  /// The reason of a dump has neither the host nor the tools' command lines.
+  bool anonymous = false;
 };
 
 /// Why a dump is made.

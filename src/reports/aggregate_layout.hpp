@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "coretap/reports.hpp"
+#include "lib/aggregate/fine.h"
 #include "program/session.hpp"
 #include "reports/aggregate_rows.hpp"
 
@@ -44,7 +45,12 @@ std::unique_ptr<AggregateLayout> make_percentile_layout(const AggregateReport& r
 /// The load averages, as /proc/loadavg has them.
 std::string machine_loads();
 
-hist hist_of(const AggregateReport& report, const std::string& row);
+/// Histograms of a run that is recorded, or was, may have fine slots (bpf/lib/aggregate/fine.h).
+void set_fine(AggregateReport& report);
+bool is_fine(const AggregateReport& report);
+fine_hist fine_hist_of(const AggregateReport& report, const std::string& row);
+/// Fine slots are folded; `step`: of its scale.
+hist hist_of(const AggregateReport& report, const std::string& row, std::uint64_t step);
 /// "disk = sda, flags = Write": the requested keys of a histogram, without stacks.
 std::string histogram_title(const AggregateReport& report, Session& s, const std::string& row);
 

@@ -1,6 +1,7 @@
 #include "reports/histogram.hpp"
 
 #include <algorithm>
+#include <bit>
 
 #include <fmt/format.h>
 
@@ -59,6 +60,35 @@ std::uint64_t step_of(const HistogramScale& scale, const Config& config) {
   if (config.given("milliseconds")) return 1'000'000;
   if (config.given("microseconds")) return 1'000;
   return config.given("nanoseconds") ? 1 : scale.step;
+}
+
+std::uint64_t fine_step(std::uint64_t step) {
+  return step % HIST_FINE_STEPS ? step : step / HIST_FINE_STEPS;
+}
+
+int slot_of_fine(std::uint32_t fine, std::uint64_t step) {
+  // The power of two of the values in fine steps, and then in steps.
+  const auto power = fine < HIST_FINE_STEPS
+                         ? static_cast<int>(std::bit_width(fine | 1)) - 1
+                         : static_cast<int>(fine >> HIST_FINE_BITS) + HIST_FINE_BITS - 1;
+  return std::max(power - (step % HIST_FINE_STEPS ? 0 : HIST_FINE_BITS), 0);
+}
+
+hist folded(const fine_hist& fine, std::uint64_t step) {
+  hist h{};
+  for (std::uint32_t i = 0; i < HIST_FINE_SLOTS; i++)
+    h.slots[slot_of_fine(i, step)] += fine.slots[i];
+  h.total = fine.total;
+  h.named = fine.named;
+  return h;
+}
+
+void json_fine(JsonLine& line, const fine_hist& h, std::uint64_t step) {
+  line.number("fine_step", step);
+  line.key("fine").begin_array();
+  for (std::uint32_t i = 0; i < HIST_FINE_SLOTS; i++)
+    if (h.slots[i]) line.begin_array().number(i).number(h.slots[i]).end_array();
+  line.end_array();
 }
 
 std::uint64_t HistogramScale::from(int slot) const { return times(slot_from(*this, slot), step); }

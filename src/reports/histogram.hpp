@@ -9,11 +9,22 @@
 #include "coretap/histogram.hpp"
 #include "coretap/json.hpp"
 #include "coretap/schema.hpp"
+#include "lib/aggregate/fine.h"
 
 namespace coretap {
 
 /// The values per step: --milliseconds and --nanoseconds apply to histograms of times.
 std::uint64_t step_of(const HistogramScale& scale, const Config& config);
+
+/// The step of fine slots (bpf/lib/aggregate/fine.h): an eighth of that of the slots, if that is a
+/// number, so that eight of them are one slot.
+std::uint64_t fine_step(std::uint64_t step);
+/// The slot that has all values of a fine slot.
+int slot_of_fine(std::uint32_t fine, std::uint64_t step);
+hist folded(const fine_hist& h, std::uint64_t step);
+/// "fine_step" and "fine": [[slot, count], ...] of those with values, for `coretap compare`.
+inline bool prints_fine_slots = false;  // one for the process, like recall
+void json_fine(JsonLine& line, const fine_hist& h, std::uint64_t step);
 
 /// Draws `unit : count distribution` from slot 0 to the last slot with values.
 /// `columns`: width in characters.

@@ -44,12 +44,14 @@ class HeatMapLayout : public AggregateLayout {
     ended_ns_ = monotonic_ns();
     if (map_) {
       map_->begin_column(wall_time(ended_ns_));
-      for (auto& row : r.rows) map_->add(histogram_title(report_, s, row), hist_of(report_, row));
+      for (auto& row : r.rows)
+        map_->add(histogram_title(report_, s, row), hist_of(report_, row, scale_.step));
     }
     if (s.config.format != OutputFormat::text) {
       data_->show(s, r);
     } else if (!map_) {
-      for (auto& row : r.rows) line(s, histogram_title(report_, s, row), hist_of(report_, row));
+      for (auto& row : r.rows)
+        line(s, histogram_title(report_, s, row), hist_of(report_, row, scale_.step));
       if (r.rows.empty()) line(s, {}, hist{});
     }
   }

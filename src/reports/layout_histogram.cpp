@@ -42,7 +42,7 @@ class HistogramLayout : public AggregateLayout {
         (keys_.empty() || !report_.totals.empty()))
       r.rows.emplace_back(report_.row_size(), '\0');
     for (auto& row : r.rows) {
-      auto h = hist_of(report_, row);
+      auto h = hist_of(report_, row, scale_.step);
       if (s.config.format == OutputFormat::json)
         json(s, r, row, h);
       else if (s.config.format == OutputFormat::csv)
@@ -71,6 +71,8 @@ class HistogramLayout : public AggregateLayout {
     for (auto* k : keys_) json_field(line, *k, row.data(), s.names);
     for (auto& t : report_.totals) json_field(line, t, r.totals.data(), s.names);
     json_histogram(line, h, scale_);
+    if (prints_fine_slots && is_fine(report_))
+      json_fine(line, fine_hist_of(report_, row), scale_.step);
     s.out.line(line.finish());
   }
 
@@ -114,7 +116,23 @@ class HistogramLayout : public AggregateLayout {
 
 }  // namespace
 
-hist hist_of(const AggregateReport& report, const std::string& row) {
+void set_fine(AggregateReport& report) {
+  report.value_size = sizeof(fine_hist);
+  report.event_counters = HIST_FINE_SLOTS;
+}
+
+bool is_fine(const AggregateReport& report) {
+  return report.layout == AggregateReport::histograms && report.value_size == sizeof(fine_hist);
+}
+
+fine_hist fine_hist_of(const AggregateReport& report, const std::string& row) {
+  fine_hist h;
+  memcpy(&h, row.data() + report.value_at, sizeof h);
+  return h;
+}
+
+hist hist_of(const AggregateReport& report, const std::string& row, std::uint64_t step) {
+  if (is_fine(report)) return folded(fine_hist_of(report, row), step);
   hist h;
   memcpy(&h, row.data() + report.value_at, sizeof h);
   return h;

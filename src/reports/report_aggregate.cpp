@@ -38,10 +38,21 @@ namespace {
 /// Rows for an exporter: prints nothing.
 class ExporterLayout : public AggregateLayout {
  public:
+  explicit ExporterLayout(const AggregateReport& report) : report_(report) {}
+
   void show(Session& s, AggregateReading& r) override {
-    for (auto& row : r.rows) s.exporter->add(s, row.data());
+    for (auto& row : r.rows) {
+      if (is_fine(report_)) {
+        const auto h = hist_of(report_, row, step_of(report_.scale, s.config));
+        memcpy(row.data() + report_.value_at, &h, sizeof h);
+      }
+      s.exporter->add(s, row.data());
+    }
     s.exporter->set_totals(s, r.totals.data());
   }
+
+ private:
+  const AggregateReport& report_;
 };
 
 std::unique_ptr<AggregateLayout> make_layout(const AggregateReport& report) {
@@ -56,6 +67,12 @@ std::unique_ptr<AggregateLayout> make_layout(const AggregateReport& report) {
 }
 
 constexpr std::string_view kOfCpus = "_cpus";
+constexpr std::size_t in_cache_lines(std::size_t bytes) {
+  return (bytes + kCacheLine - 1) / kCacheLine * kCacheLine;
+}
+constexpr std::size_t kSlotBytes = in_cache_lines(sizeof(hist));
+constexpr std::size_t kFineSlotBytes = in_cache_lines(sizeof(fine_hist));
+constexpr std::size_t kMostFine = 16 << 20;    // of a table's rows in bytes, unless --fine is given
 constexpr std::size_t kSpareTexts = 1024;      // of removed rows, which may reappear
 constexpr std::size_t kMostSampled = 1 << 20;  // keys
 
@@ -72,14 +89,22 @@ class AggregateReporter : public Reporter {
     add_up_by(s.config.rows.by);
     keyed_ = keyed(s.config);
     const auto name = table_name();
+    if (fine_fits(s)) {
+      set_fine(live_.aggregate);
+      rows_.deltas() = CounterDeltas(report_.event_counters);
+    }
+    if (s.recorder && s.config.given("fine") && !is_fine(report_))
+      s.limits.emplace_back("--fine: these histograms are recorded in powers of two");
+    const auto step = step_of(report_.scale, s.config);
     set_variable(s, fmt::format("{}_keyed", name), keyed_);
-    set_variable(s, fmt::format("{}_step", name), step_of(report_.scale, s.config));
+    set_variable(s, fmt::format("{}_step", name), is_fine(report_) ? fine_step(step) : step);
+    set_variable(s, "hist_fine", is_fine(report_));
     set_variable(s, "owner_parts", owner_parts_);
     if (owner_parts_) s.names.context.owner_at = report_.owner_at();
-    KeptRows::configure(s, name, owner_parts_ != 0);
+    KeptRows::configure(s, name, owner_parts_ != 0 || is_fine(report_));
     configure_stacks(s);
     if (s.config.given("heatmap")) layout_ = make_heatmap_layout(report_);
-    if (s.exporter) layout_ = std::make_unique<ExporterLayout>();
+    if (s.exporter) layout_ = std::make_unique<ExporterLayout>(report_);
     rows_.order(s.config.rows.sort.empty() ? report_.sort : std::string_view(s.config.rows.sort));
     layout_->configure(s);
   }
@@ -89,6 +114,8 @@ class AggregateReporter : public Reporter {
       size_for_keys(s, map);
       if (owner_parts_) bpf_map__set_key_size(map, static_cast<__u32>(key_bytes()));
     }
+    if (auto* map = counter_map(s); map && is_fine(report_))
+      bpf_map__set_value_size(map, keyed_ ? sizeof(fine_hist) : kFineSlotBytes);
     if (!has_stacks()) return;
     StackNames::size_maps(s);
     if (auto* map = s.map(MapName("stacks"))) size_for_stacks(s, map);
@@ -110,7 +137,7 @@ class AggregateReporter : public Reporter {
       if (auto passed = s.source->pass(report_.pass, 1); !passed) return passed.error();
     }
     auto opened = open(s, counters_,
-                       {.map = keyed_ ? report_.map.c_str() : fmt::format("{}_cpus", table_name()),
+                       {.map = counter_map_name(),
                         .key_size = keyed_ ? key_bytes() : report_.key_size,
                         .value_size = report_.value_size,
                         .keyed = keyed_,
@@ -236,6 +263,28 @@ class AggregateReporter : public Reporter {
     if (name.ends_with(kOfCpus)) name.remove_suffix(kOfCpus.size());
     return name;
   }
+  std::string counter_map_name() const {
+    return keyed_ ? report_.map.c_str() : fmt::format("{}{}", table_name(), kOfCpus);
+  }
+  bpf_map* counter_map(const Session& s) const { return s.map_named(counter_map_name().c_str()); }
+
+  /// Of a recording: does it have fine slots? Else: is the run to be recorded with them?
+  bool fine_fits(Session& s) const {
+    if (!recall || report_.layout != AggregateReport::histograms || report_.scale.linear)
+      return false;
+    return recalled(Ask::fine_slots, counter_map_name(),
+                    [&] { return std::string(fits_in_maps(s) ? "1" : "0"); }) == "1";
+  }
+  bool fits_in_maps(Session& s) const {
+    auto* map = s.object ? counter_map(s) : nullptr;
+    // A map of arrays of histograms cannot have them.
+    if (!map || bpf_map__value_size(map) != (keyed_ ? sizeof(hist) : kSlotBytes)) return false;
+    if (s.config.given("no-fine")) return false;
+    if (!keyed_ || s.config.given("fine")) return true;
+    size_for_keys(s, map);
+    return bpf_map__max_entries(map) * (sizeof(fine_hist) + key_bytes()) <= kMostFine;
+  }
+
   bool keyed(const Config& config) const {
     if (report_.keyless) return false;
     if (owner_parts_) return true;

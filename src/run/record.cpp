@@ -43,6 +43,7 @@ constexpr int kEndSeconds = 20;  // for tools to end and to write the rest
 struct Own {
   std::string file, directory, at_most;
   double duration = 0;
+  bool anonymous = false;  ///< each tool
   record::StoreOptions store;
   std::vector<TriggerRule> triggers;
 };
@@ -297,6 +298,8 @@ Result<std::vector<ToRecord>> tools_of(const Own& own, const std::vector<std::st
   std::vector<ToRecord> tools;
   const bool one = own.directory.empty() && own.store.last <= 0;
   const auto add = [&](std::vector<std::string> line) -> Result<void> {
+    if (own.anonymous && !line.empty())
+      line.insert(line.begin() + (line[0] == "coretap" && line.size() > 1 ? 2 : 1), "--anonymous");
     auto tool = to_record(std::move(line));
     if (!tool) return tool.error();
     tools.push_back(std::move(*tool));
@@ -388,6 +391,7 @@ std::vector<Option> record_options() {
           "/run/coretap/hindsight)",
           "a directory", [](Config& c) -> std::string& { return c.own<Own>().directory; },
           Complete::directory),
+      flag(0, "anonymous", "record tokens instead of names: --anonymous of each tool"),
       seconds_option('d', "duration", "SECONDS", "end after SECONDS",
                      [](Own& o) -> double& { return o.duration; }),
       seconds_option(
@@ -438,6 +442,7 @@ int run_record(const Config& config, const std::vector<std::string>& words) {
   if (own.file.empty() && own.directory.empty() && !keeps)
     return fail(usage("there is no file to record into",
                       "--output FILE for one tool, --dir DIRECTORY for several, or --last TIME"));
+  own.anonymous = own.store.anonymous = config.given("anonymous");
   auto tools = tools_of(own, words);
   if (!tools) return fail(tools.error());
   if (keeps && own.directory.empty()) own.directory = usual_directory();

@@ -39,6 +39,9 @@ class Recording {
   Result<void> begin();
 
  private:
+  /// Makes the recording anonymous.
+  Result<void> hide_names(record::Head& head);
+
   Session& s_;
   const RecordTo* to_;
   std::optional<record::ObjectLayouts> layouts_;

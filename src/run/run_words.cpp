@@ -116,7 +116,7 @@ void print_header(Session& s) {
       .number("monotonic_ns", s.began_ns);
   line.key("options").begin_object();
   for (auto& [name, value] : s.config.given_options())
-    if (name != "record" && name != "perfetto")
+    if (name != "record" && name != "anonymous" && name != "perfetto")
       line.text(name, value);  // `coretap show` prints the same line
   line.end_object().key("hooks").begin_array();
   for (auto& hook : attached_hooks(s)) {

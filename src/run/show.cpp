@@ -30,6 +30,7 @@
 #include "program/session.hpp"
 #include "record/replay.hpp"
 #include "record/store.hpp"
+#include "reports/histogram.hpp"
 #include "reports/reporter.hpp"
 #include "run/recording.hpp"
 #include "run/run.hpp"
@@ -588,7 +589,10 @@ Result<std::string> recording_as_json(const std::string& path) {
   const Recalling recalling(replay);
   const Fd file(memfd_create("shown", MFD_CLOEXEC));
   if (!file) return system_error("cannot make a file in memory", errno);
-  if (auto status = show(replay, {path}, {"--json"}, file.get()); !status) return status.error();
+  prints_fine_slots = true;
+  auto status = show(replay, {path}, {"--json"}, file.get());
+  prints_fine_slots = false;
+  if (!status) return status.error();
   std::string text(static_cast<std::size_t>(lseek(file.get(), 0, SEEK_END)), '\0');
   text.resize(read_bytes(file.get(), 0, text.data(), text.size()));
   return text;
@@ -624,6 +628,8 @@ int show_info(const Recorded& one) {
   text += fmt::format("  {} records, {} reports; {} bytes, {} unpacked; {}\n", replay.records(),
                       reports, replay.file_bytes(), replay.unpacked_bytes(),
                       finished ? "whole" : "its end is missing");
+  if (head.anonymous) text += "  anonymous: it has tokens instead of names\n";
+  if (replay.fine()) text += "  histograms have 8 slots in each power of two\n";
   if (one.files.size() > 1)
     text += fmt::format(
         "  {} segments{}\n", one.files.size(),

@@ -52,6 +52,44 @@ TEST(MeasuringCompare, StacksOfAWorkloadThatChanged) {
   EXPECT_EQ(compare({before, "/etc/hostname"}).status, 2);
 }
 
+// Histograms that were recorded in fine slots have percentiles, others only ranges.
+TEST(MeasuringCompare, PercentilesOfHistograms) {
+  require_tool("runqlat");
+  TemporaryDirectory directory;
+  auto recorded = [&](const char* name, Strings more) {
+    auto file = directory.path() + "/" + name;
+    Process shell({.argv = {"/bin/sh", "-c", "while :; do sleep 0.001; done"}});
+    auto ran = run(
+        Strings{tool_path("runqlat"), "--record", file, "--interval", "0.1", "--duration", "3"} +
+        more);
+    EXPECT_EQ(ran.status, 0) << ran.err;
+    return file;
+  };
+  auto compare = [&](Strings words) {
+    return run(Strings{tool_path("coretap"), "compare"} + words);
+  };
+  const auto fine = recorded("fine", {}), again = recorded("again", {}),
+             wide = recorded("wide", {"--no-fine"});
+  auto found = compare({fine, again, "--json"});
+  ASSERT_EQ(found.status, 0) << found.err;
+  auto p50 = change_of(found.out, "p50", "");
+  // Of the same load: a number that is near, and between the bounds of its range.
+  EXPECT_LT(p50["low"].real(), p50["change"].real());
+  EXPECT_GT(p50["high"].real(), p50["change"].real());
+  EXPECT_GT(p50["smallest"].real(), 0);
+  auto itself = change_of(compare({fine, fine, "--json"}).out, "p90", "");
+  EXPECT_EQ(itself["change"].real(), 0);
+  for (auto& pair : {Strings{fine, wide}, Strings{wide, wide}}) {
+    auto coarse = compare(pair + Strings{"--json"});
+    ASSERT_EQ(coarse.status, 0) << coarse.err;
+    EXPECT_TRUE(change_of(coarse.out, "p50", "")["change"].is_null()) << coarse.out;
+  }
+  expect_contains(run({tool_path("coretap"), "show", "--info", fine}).out,
+                  {"8 slots in each power of two"});
+  EXPECT_EQ(run({tool_path("coretap"), "show", "--info", wide}).out.find("8 slots"),
+            std::string::npos);
+}
+
 // The shell starts programs two to four times as often.
 TEST(MeasuringCompare, TablesAndEventsOfAWorkloadThatChanged) {
   require_tool("syscount");

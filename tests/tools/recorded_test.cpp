@@ -45,6 +45,9 @@ const RecordedKind kRecordedKinds[] = {
       "r::sys_read():int:$retval#read"}},
     {"argdist -H", {"", "--json", "--csv"}, {"r::sys_read():int:$retval"}},
     {"ksnoop", {"", "--json", "--csv"}, {"t:sched:sched_process_exec", "sys_openat(filename)"}},
+    {"biolatency --fine -D 0.3 2", {"", "--json", "--csv", "--heatmap"}},
+    {"bitesize --fine 0.3 2", {"", "--json", "--csv"}},
+    {"vfssize --fine 0.3 2", {"", "--json", "--csv"}},
 };
 
 /// Something to see for each tool: opens, reads, writes that reach the disk, switches.

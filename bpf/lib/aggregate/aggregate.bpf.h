@@ -10,6 +10,7 @@
 #ifndef CORETAP_AGGREGATE_BPF_H
 #define CORETAP_AGGREGATE_BPF_H
 
+#include "lib/aggregate/fine.h"
 #include "lib/core/task.bpf.h"
 
 inline_ u32 log2_u64(u64 v)
@@ -47,10 +48,42 @@ inline_ void hist_count(struct hist *h, u32 slot, u64 value, u64 n)
 	__sync_fetch_and_add(&h->total, value * n);
 }
 
+/* Buckets of which 2^bits are a power of two; those of smaller values are single values. */
+inline_ u32 bucket_of(u64 value, u32 bits)
+{
+	u32 power;
+
+	if (value >> bits == 0)
+		return value;
+	power = log2_u64(value) - bits;
+	return (power << bits) + (value >> power);
+}
+
+/*
+ * OPT, but static: programs without histograms do not have it. Histograms of powers of two are of
+ * struct fine_hist instead. The loader then also sets the size of the map's values, and a step that
+ * is an eighth of that of the slots, if that is a number.
+ */
+static const volatile bool hist_fine __attribute__((unused)) = 0;
+
+inline_ void hist_count_fine(struct fine_hist *h, u64 value, u64 n, u64 step)
+{
+	u64 slot = bucket_of(value / step, HIST_FINE_BITS);
+
+	barrier_var(slot);
+	if (slot >= HIST_FINE_SLOTS)
+		return;
+	__sync_fetch_and_add(&h->slots[slot], n);
+	__sync_fetch_and_add(&h->total, value * n);
+}
+
 /* Adds n equal values; slots are powers of two of `step`. */
 inline_ void hist_log2(struct hist *h, u64 value, u64 n, u64 step)
 {
-	hist_count(h, log2_u64(value / step), value, n);
+	if (hist_fine)
+		hist_count_fine((void *)h, value, n, step);
+	else
+		hist_count(h, log2_u64(value / step), value, n);
 }
 
 /* Slots of one `step` each; the last one includes all larger values. */
@@ -60,6 +93,16 @@ inline_ void hist_linear(struct hist *h, u64 value, u64 n, u64 step)
 
 	hist_count(h, slot < HIST_SLOTS ? slot : HIST_SLOTS - 1, value, n);
 }
+
+inline_ u64 *hist_named(struct hist *h)
+{
+	return hist_fine ? &((struct fine_hist *)h)->named : &h->named;
+}
+
+/* The type of a new row of zeros: that of the values, or of what may be in their place. */
+#define ZERO_OF(value_type)                                                                      \
+	__typeof__(*__builtin_choose_expr(__builtin_types_compatible_p(value_type, struct hist), \
+					  (struct fine_hist *)0, (value_type *)0))
 
 /* Per-CPU counters without a key: name_slot(). */
 #define SUMS(name, value_type)                 \
@@ -129,7 +172,7 @@ inline_ void cut_owner(struct task_id *owner)
 		__type(key, key_type);                                                      \
 		__type(value, value_type);                                                  \
 	} name SEC(".maps");                                                                \
-	static const value_type name##_zero;                                                \
+	static const ZERO_OF(value_type) name##_zero;                                       \
 	inline_ value_type *name##_row_at(const void *key)                                  \
 	{                                                                                   \
 		return map_row(&name, key, &name##_zero);                                   \

@@ -12,12 +12,7 @@
 
 inline_ u32 fine_bucket(u64 value)
 {
-	u32 power;
-
-	if (value < FINE_STEPS)
-		return value;
-	power = log2_u64(value) - FINE_BITS;
-	return (power + 1) * FINE_STEPS + ((value >> power) & (FINE_STEPS - 1));
+	return bucket_of(value, FINE_BITS);
 }
 
 /* name_add() counts a value for a key; its member `bucket` is the last and is set by the macro. */

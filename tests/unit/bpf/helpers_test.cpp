@@ -74,6 +74,36 @@ TEST_F(BpfHelpers, SlotsOfHistogramsAreThoseThatAreDrawn) {
   EXPECT_EQ(data.histogram.slots[0], 1u);
 }
 
+// The kernel counts and the loader folds: a value is in the slot where it would be without.
+TEST_F(BpfHelpers, FineSlotsAreEighthsOfSlots) {
+  auto& fine = data.fine_histogram;
+  for (std::uint64_t step : {1, 8, 10, 64, 1000, 1024}) {
+    auto check = [&](std::uint64_t value) {
+      data.histogram = {};
+      fine = {};
+      auto& h = count(false, value, 3, step);
+      library.run(library->progs.run_fine_histogram, value, 3, fine_step(step));
+      const auto same = folded(fine, step);
+      ASSERT_EQ(memcmp(&same, &h, sizeof h), 0) << value << ' ' << step;
+    };
+    for (int i = 0; i < 2000; i++) check(random() >> (random() % 64));
+    for (int power = 0; power < 64; power++)
+      for (std::uint64_t near : {UINT64_MAX, std::uint64_t{0}, std::uint64_t{1}})
+        check((std::uint64_t{1} << power) + near);
+    check(0);
+    check(UINT64_MAX);
+  }
+  // Slots are as narrow as they should be: no larger value than 9/8 of the smallest one.
+  for (std::uint32_t power = 3; power < 63; power++)
+    for (std::uint64_t eighth = 0; eighth < 8; eighth++) {
+      fine = {};
+      const std::uint64_t wide = std::uint64_t{1} << (power - 3), from = (8 + eighth) * wide;
+      for (auto value : {from, from + wide - 1})
+        library.run(library->progs.run_fine_histogram, value, 1, 1);
+      EXPECT_EQ(fine.slots[8 * (power - 2) + eighth], 2u) << from;
+    }
+}
+
 TEST_F(BpfHelpers, HistogramsOfCpus) {
   library.run(library->progs.run_waits, 5, 1);
   library.run(library->progs.run_waits, 7, 1);

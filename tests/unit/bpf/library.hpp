@@ -5,6 +5,7 @@
 
 #include "bpf/programs/given.h"
 #include "expect.hpp"
+#include "lib/aggregate/fine.h"
 #include "library.skel.h"
 #include "one_cpu.hpp"
 

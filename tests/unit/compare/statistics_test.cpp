@@ -1,5 +1,8 @@
 #include "compare/statistics.hpp"
 
+#include <algorithm>
+
+#include "compare/comparison.hpp"
 #include "compare/worlds.hpp"
 #include "expect.hpp"
 
@@ -161,6 +164,54 @@ TEST(CompareStatistics, PercentilesOfFineBuckets) {
       values, [&](auto v) { return static_cast<double>(v) >= buckets.from(bound); });
   EXPECT_EQ(share_above(sums, bound), static_cast<double>(above) / 200'000);
   EXPECT_EQ(percentile({}, buckets, 0.5), 0);
+}
+
+/// A shift of 5 % at p99, of a million values before and after.
+TEST(CompareStatistics, AShiftIsSeenWithinHalfAPercent) {
+  constexpr std::size_t kValues = 1'000'000, kAt = kValues / 100 * 99;
+  for (std::uint64_t seed : {1, 2}) {
+    Random random(seed);
+    const auto median = 2e5 * std::exp2(random.uniform());
+    const auto fine = Buckets::fine_of({.unit = unit::ns, .step = 1000});
+    std::vector<double> exact, shown;
+    for (double shift : {1.0, 1.05}) {
+      std::vector<std::uint64_t> values;
+      Histogram h;
+      std::vector<std::uint64_t> counts(fine.count());
+      for (std::size_t i = 0; i < kValues; i++) {
+        const auto tail = random.uniform() < 0.02 ? 6 : 1;
+        values.push_back(
+            static_cast<std::uint64_t>(median * shift * tail * std::exp(0.8 * random.normal())));
+        counts[fine.of(values.back())]++;
+      }
+      for (std::uint32_t i = 0; i < counts.size(); i++)
+        if (counts[i]) h.counts.emplace_back(i, counts[i]);
+      Sums sums;
+      sums.add(h);
+      std::ranges::nth_element(values, values.begin() + kAt);
+      exact.push_back(static_cast<double>(values[kAt]));
+      shown.push_back(percentile(sums, fine, 0.99));
+      EXPECT_NEAR(shown.back() / exact.back(), 1, 0.005) << seed << ' ' << shift;
+    }
+    EXPECT_NEAR(shown[1] / shown[0], exact[1] / exact[0], 0.005) << seed;
+  }
+}
+
+/// Of powers of two only the range is known in which a percentile is.
+TEST(CompareStatistics, SlotsGiveRangesAndFineBucketsValues) {
+  Random random(9);
+  const World world{.values = 1e6};
+  const auto a = simulated(world, 3e5, 0, random), b = simulated(world, 3e5, 0.05, random);
+  auto p99 = [](const Comparison& c) {
+    return *std::ranges::find_if(c.lines, [](auto& l) { return l.what == "p99" && l.key.empty(); });
+  };
+  const auto fine = p99(*compare({a}, {b}, {.at_least = 0.01}));
+  ASSERT_TRUE(fine.change);
+  EXPECT_NEAR(*fine.change, 0.05, 0.02);
+  EXPECT_EQ(fine.verdict, Line::Verdict::more);
+  const auto wide = p99(*compare({folded(a)}, {folded(b)}, {.at_least = 0.01}));
+  EXPECT_EQ(wide.kind, Line::Kind::range);
+  EXPECT_FALSE(wide.change);
 }
 
 }  // namespace

@@ -91,6 +91,60 @@ TEST(Histogram, SlotsHaveNoGaps) {
   for (int i = 1; i < HIST_SLOTS; i++) EXPECT_EQ(kNs.from(i), kNs.below(i - 1)) << i;
 }
 
+/// By division alone: how often a value can be halved, and the rest.
+struct Halved {
+  int times = 0;
+  std::uint64_t rest;
+};
+Halved halved_below(std::uint64_t value, std::uint64_t below) {
+  Halved h{.rest = value};
+  for (; h.rest >= below; h.rest /= 2) h.times++;
+  return h;
+}
+
+/// Where a value is counted: the first eight slots are single values, then eight are an octave.
+std::uint32_t fine_slot_of(std::uint64_t value, std::uint64_t step) {
+  const auto [times, rest] = halved_below(value / step, 16);
+  return rest < 8 ? static_cast<std::uint32_t>(rest)
+                  : static_cast<std::uint32_t>(8 * times + static_cast<int>(rest));
+}
+
+TEST(FineHistogram, FoldsToTheSlotsOfToday) {
+  std::mt19937_64 random(5);  // NOLINT(cert-msc32-c,cert-msc51-cpp): the same each time
+  for (std::uint64_t step : {1, 8, 10, 64, 1000, 1024}) {
+    const auto fine_steps = fine_step(step);
+    EXPECT_EQ(fine_steps, step % 8 ? step : step / 8);
+    fine_hist fine{};
+    hist expected{};
+    auto add = [&](std::uint64_t value) {
+      const auto slot = fine_slot_of(value, fine_steps);
+      ASSERT_LT(slot, HIST_FINE_SLOTS);
+      fine.slots[slot]++;
+      fine.total += value;
+      expected.slots[halved_below(value / step, 2).times]++;
+      expected.total += value;
+    };
+    for (int i = 0; i < 1'000'000; i++) add(random() >> (random() % 64));
+    for (int power = 0; power < 64; power++)
+      for (std::uint64_t near : {std::uint64_t{0}, std::uint64_t{1}, UINT64_MAX}) {
+        add((1ULL << power) + near);
+        add((1ULL << power) * step + near);
+        add((1ULL << power) * fine_steps + near);
+      }
+    fine.named = expected.named = 1;
+    const auto h = folded(fine, step);
+    EXPECT_EQ(memcmp(&h, &expected, sizeof h), 0) << step;
+    for (std::uint32_t i = 0; i + 1 < HIST_FINE_SLOTS; i++) {
+      EXPECT_GE(slot_of_fine(i, step), 0);
+      EXPECT_LE(slot_of_fine(i, step), slot_of_fine(i + 1, step));
+      // Eight for each slot.
+      if (step % 8 == 0 && i >= 8) {
+        EXPECT_EQ(slot_of_fine(i, step), static_cast<int>(i / 8) - 1);
+      }
+    }
+  }
+}
+
 rapidjson::Document json(const hist& h, const HistogramScale& scale) {
   JsonLine line;
   json_histogram(line, h, scale);

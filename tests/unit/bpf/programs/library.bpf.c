@@ -7,6 +7,7 @@ struct found_walk found;
 struct stack given_stack;
 struct stack_party given_party;
 struct hist histogram;
+struct fine_hist fine_histogram;
 __u64 result;
 __u32 depth_limit;
 char packet[GIVEN_PACKET];
@@ -113,6 +114,13 @@ RUN(run_log2_histogram)
 {
 	if (ctx[2])
 		hist_log2(&histogram, ctx[0], ctx[1], ctx[2]);
+	return 0;
+}
+
+RUN(run_fine_histogram)
+{
+	if (ctx[2])
+		hist_count_fine(&fine_histogram, ctx[0], ctx[1], ctx[2]);
 	return 0;
 }
 
