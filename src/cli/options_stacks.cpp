@@ -111,9 +111,10 @@ std::vector<Option> code() {
     };
     return option;
   };
-  return {only("native-only", "no frames of interpreted code (Python, JavaScript)", Stacks::native),
+  return {only("native-only", "no frames of interpreted code (Python, JavaScript, Java)",
+               Stacks::native),
           only("runtime-only",
-               "of user stacks with interpreted code (Python, JavaScript), only its frames",
+               "of user stacks with interpreted code (Python, JavaScript, Java), only its frames",
                Stacks::interpreted)};
 }
 

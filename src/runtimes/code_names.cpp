@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "runtimes/hotspot.hpp"
 #include "runtimes/line_table.hpp"
 #include "runtimes/runtimes.hpp"
 
@@ -36,6 +37,11 @@ void add_utf8(std::string& to, std::uint32_t c) {
 
 /// Characters of one, two or four bytes.
 std::string text_of(const runtime_text& text, std::string_view bytes) {
+  if (text.kind == RUNTIME_UTF8) {
+    std::string out(bytes.substr(0, text.bytes));
+    if (text.cut) out += "...";
+    return out;
+  }
   if (text.kind != 1 && text.kind != 2 && text.kind != 4) return {};
   bytes = bytes.substr(0, text.bytes);
   std::string out;
@@ -91,6 +97,12 @@ bool CodeNames::take(const void* record, std::size_t size) {
   if (code.kind == RUNTIME_V8) {
     code.first = sources_.line_of(static_cast<pid_t>(from.tgid), from.source, sent);
     if (code.function.empty()) code.function = "<anonymous>";
+  } else if (code.kind == RUNTIME_HOTSPOT) {
+    if (auto of = class_name(code.file); !of.empty()) code.function = of + "." + code.function;
+    code.file = std::string(sent.substr(0, std::min(sent.find('\0'), sent.size())));
+    code.lines = sent.substr(std::min<std::size_t>(HOTSPOT_SOURCE, sent.size()));
+    code.first = hotspot_line(from.minor, code.lines, 0);
+    if (from.hotspot.nmethod) code.minor = 0;
   } else {
     code.lines = sent;
   }
@@ -126,6 +138,9 @@ RuntimeFrame CodeNames::find(std::uint64_t word) const {
   if (at == codes_.end() || at->second.ambiguous) return {};
   auto& code = at->second;
   RuntimeFrame frame{.function = code.function, .file = code.file, .line = code.first};
+  if (code.kind == RUNTIME_HOTSPOT && code.minor && place)  // interpreted
+    if (auto line = hotspot_line(code.minor, code.lines, static_cast<std::uint32_t>(place - 1)))
+      frame.line = line;
   if (code.kind != RUNTIME_PYTHON) return frame;
   if (auto line = line_at(code.minor, code.lines, code.first, static_cast<std::uint32_t>(place));
       line && *line < kMostLine)

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "runtimes/hotspot.hpp"
 #include "runtimes/python.hpp"
 #include "runtimes/v8.hpp"
 #include "symbols/elf_symbols.hpp"
@@ -9,10 +10,11 @@
 namespace coretap::runtimes {
 
 std::optional<runtime_file> runtime_in(int fd, std::uint64_t base) {
-  constexpr std::array kMarks = {kPythonMark, kV8Mark};
+  constexpr std::array kMarks = {kPythonMark, kV8Mark, kHotSpotMark};
   const auto found = symbols::find_exported(fd, kMarks);
   if (found[0].address) return python_in(fd, base);
   if (found[1].address) return v8_in(fd);
+  if (found[2].address) return hotspot_in(fd, base);
   return {};
 }
 
@@ -29,6 +31,8 @@ std::string_view name_of(runtime_kind kind) {
       return "[python]";
     case RUNTIME_V8:
       return "[v8]";
+    case RUNTIME_HOTSPOT:
+      return "[java]";
     default:
       return "[unknown]";
   }

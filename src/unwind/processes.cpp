@@ -27,6 +27,7 @@ constexpr std::size_t kMostTold = 1024;
 constexpr std::chrono::milliseconds kShort{10};
 constexpr int kRest = 5;
 constexpr std::chrono::seconds kSweep{5};
+constexpr unsigned kStartTries = 200;
 constexpr std::chrono::seconds kTry{1};   // between retries of files without room
 constexpr std::chrono::seconds kTurn{4};  // between checks of which tables are used
 
@@ -213,7 +214,33 @@ bool Processes::tell(const Process& process, bool looked) {
   entry.count = static_cast<__u32>(process.run->mappings.size());
   entry.generation = process.generation;
   entry.looked = looked;
+  entry.hotspot = process.hotspot ? process.hotspot->index : 0;
   return bpf_map_update_elem(bpf_map__fd(maps_.processes), &process.program, &entry, BPF_ANY) == 0;
+}
+
+/// False: it has HotSpot, which may not have started yet.
+bool Processes::find_hotspot(pid_t tgid, Process& process) {
+  if (!hotspots || process.hotspot) return true;
+  for (std::size_t i = 0; i < process.run->files.size(); i++) {
+    const auto* file = process.run->files[i].get();
+    const auto* known = file ? tables_.hotspot(*file) : nullptr;
+    if (!known) continue;
+    const auto& at = process.run->mappings[i];
+    process.hotspot = hotspots->add(
+        tgid, *known, {at.bias, at.start, at.start + (std::uint64_t{at.length} << 12)});
+    return process.hotspot != nullptr;
+  }
+  return true;
+}
+
+void Processes::look_at_starting() {
+  for (auto at = starting_.begin(); at != starting_.end();) {
+    auto& [tgid, tries] = *at;
+    auto known = processes_.find(tgid);
+    const bool found = known != processes_.end() && find_hotspot(tgid, known->second);
+    if (found) tell(known->second, false);
+    at = found || known == processes_.end() || !--tries ? starting_.erase(at) : std::next(at);
+  }
 }
 
 bool Processes::look(pid_t tgid, std::uint64_t program, bool asked) {
@@ -233,6 +260,7 @@ bool Processes::look(pid_t tgid, std::uint64_t program, bool asked) {
   process.parts = std::make_shared<const std::vector<Part>>(std::move(*parts));
   process.run = std::move(run);
   if (is_new) choose_generation(process);
+  if (!find_hotspot(tgid, process)) starting_.try_emplace(tgid, kStartTries);
   if (!tell(process, asked)) return false;
   if (known != processes_.end() && is_named(known->second.program) && !is_named(program))
     bpf_map_delete_elem(bpf_map__fd(maps_.processes), &known->second.program);
@@ -421,6 +449,7 @@ void Processes::make_room_from_unused(Clock::time_point now) {
 
 void Processes::tend(Clock::time_point now) {
   tables_.settle(now);
+  look_at_starting();
   if (now >= next_sweep_) {
     next_sweep_ = now + kSweep;
     forget_ended();

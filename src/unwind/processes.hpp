@@ -14,6 +14,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "runtimes/hotspot.hpp"
 #include "symbols/numbered_files.hpp"
 #include "symbols/proc_maps.hpp"
 #include "unwind/extents.hpp"
@@ -77,6 +78,8 @@ class Processes {
   std::function<void(int fd, const KnownFile&)> has_read;
   /// Called for this process' vdso, which all processes share unless they change theirs.
   std::function<void(const KnownFile&)> has_read_vdso;
+  /// For processes with HotSpot; null: they are as others.
+  runtimes::HotSpots* hotspots = nullptr;
   /// Called before each file that is read.
   std::function<void(const std::string& path)> reading;
 
@@ -104,6 +107,7 @@ class Processes {
     std::vector<Generation> generations;  // the last ones
     std::uint16_t generation = 0;         // the current one
     Clock::time_point next_look{};
+    std::shared_ptr<const runtimes::HotSpots::Process> hotspot;
   };
   struct Retired {
     Clock::time_point since;
@@ -121,6 +125,8 @@ class Processes {
   std::shared_ptr<Run> run_of(const std::vector<Part>& parts);
   static void choose_generation(Process& process);
   bool tell(const Process& process, bool looked);
+  bool find_hotspot(pid_t tgid, Process& process);
+  void look_at_starting();
   void forget_ended();
   void retire_runs(Clock::time_point now);
   void make_room_from_unused(Clock::time_point now);
@@ -133,9 +139,10 @@ class Processes {
   std::unordered_map<pid_t, Process> processes_;
   std::map<std::uint64_t, std::vector<std::shared_ptr<Run>>> runs_;  // by hash of the mappings
   std::vector<Retired> retired_;
-  std::set<std::uint64_t> strangers_;  // entries of unknown processes
-  std::map<pid_t, bool> changed_;      // value: asked
-  std::set<std::string> told_;         // files without room
+  std::set<std::uint64_t> strangers_;   // entries of unknown processes
+  std::map<pid_t, bool> changed_;       // value: asked
+  std::map<pid_t, unsigned> starting_;  // with HotSpot, which is not ready; value: tries left
+  std::set<std::string> told_;          // files without room
   Clock::time_point next_sweep_{}, next_try_{}, next_turn_{};
 };
 

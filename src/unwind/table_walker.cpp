@@ -86,6 +86,8 @@ class TableWalker : public StackWalker {
     processes_.emplace(
         Processes::Maps{fd(MapName("unwind_mappings")), s.map(MapName("unwind_processes"))},
         *tables_);
+    hotspots_.emplace(fd(MapName("hotspot_processes")), read_process);
+    processes_->hotspots = &*hotspots_;
     processes_->no_room = [this, &s](const std::string& path) { tell_no_room(s, path); };
     processes_->reading = [this, &s](const std::string&) { tell_progress(s); };
     if (auto r = watch_.open(); !r) {
@@ -241,6 +243,7 @@ class TableWalker : public StackWalker {
   std::optional<Tables> tables_;
   runtimes::CodeNames codes_{read_process};
   std::optional<KnownFiles> known_;
+  std::optional<runtimes::HotSpots> hotspots_;
   std::optional<Processes> processes_;
   std::optional<RunningFiles> running_;  // until their tables have been read
   MappingWatch watch_;
@@ -260,11 +263,12 @@ std::unique_ptr<StackWalker> make_walker(Config::Stacks::Unwind how, bool by_tab
 }
 
 void size_maps(Session& s) {
-  for (auto name : {MapName("unwind_rules"), MapName("unwind_pages"), MapName("unwind_mappings"),
-                    MapName("unwind_rows"), MapName("unwind_processes"), MapName("unwind_files"),
-                    MapName("unwind_answer"), MapName("unwind_told"), MapName("unwind_unread"),
-                    MapName("runtime_files"), MapName("runtime_threads"), MapName("runtime_codes"),
-                    MapName("runtime_recent"), MapName("runtime_record")})
+  for (auto name :
+       {MapName("unwind_rules"), MapName("unwind_pages"), MapName("unwind_mappings"),
+        MapName("unwind_rows"), MapName("unwind_processes"), MapName("unwind_files"),
+        MapName("unwind_answer"), MapName("unwind_told"), MapName("unwind_unread"),
+        MapName("runtime_files"), MapName("runtime_threads"), MapName("runtime_codes"),
+        MapName("runtime_recent"), MapName("runtime_record"), MapName("hotspot_processes")})
     if (auto* map = s.map(name)) bpf_map__set_autocreate(map, s.unwinds);
   if (auto* rows = s.map(MapName("unwind_rows")))
     bpf_map__set_max_entries(rows, Tables::chunks_for(s.config.stacks.unwind_memory));

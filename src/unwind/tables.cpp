@@ -88,7 +88,7 @@ std::shared_ptr<File> Tables::build(const Image& image, std::shared_ptr<File> fi
   file->state = File::no_cfi;
   if (table.pages.empty()) return file;
   file->base = table.base;
-  file->runtime = runtime;
+  (is_hotspot(runtime) ? file->hotspot : file->runtime) = runtime;
   file->state = place(*file, table) ? File::ready : File::no_memory;
   if (file->state == File::ready) by_content_.emplace(hash_of(table), file);
   return file;
@@ -103,7 +103,10 @@ std::uint8_t Tables::runtime_of(int fd, std::uint64_t base) {
       runtimes_, [&](auto& known) { return std::memcmp(&known, &*found, sizeof known) == 0; });
   if (same != runtimes_.end()) return static_cast<std::uint8_t>(same - runtimes_.begin() + 1);
   const auto index = static_cast<std::uint32_t>(runtimes_.size() + 1);
-  if (index >= RUNTIME_FILES || bpf_map_update_elem(maps_.runtimes, &index, &*found, BPF_ANY) != 0)
+  if (index >= RUNTIME_FILES) return 0;
+  // HotSpot's frames have no file: the kernel program knows its processes.
+  if (found->kind != RUNTIME_HOTSPOT &&
+      bpf_map_update_elem(maps_.runtimes, &index, &*found, BPF_ANY) != 0)
     return 0;
   runtimes_.push_back(*found);
   return static_cast<std::uint8_t>(index);
@@ -118,7 +121,7 @@ std::shared_ptr<File> Tables::equal_file(const ElfCode& elf, const Table& table,
       at = by_content_.erase(at);
       continue;
     }
-    if (file->runtime == runtime && file->elf.segments == elf.segments &&
+    if ((file->runtime | file->hotspot) == runtime && file->elf.segments == elf.segments &&
         file->base == table.base && holds(*file, table))
       return file;
     ++at;

@@ -26,6 +26,7 @@ struct File {
   std::uint64_t base = 0;
   std::uint32_t page = 0, pages = 0;  ///< in unwind_pages
   std::uint8_t runtime = 0;           ///< in runtime_files; 0: it has no interpreter
+  std::uint8_t hotspot = 0;           ///< for Tables::hotspot(); 0: it is not HotSpot
   struct Rows {
     std::uint32_t chunk, first, count;
   };
@@ -81,6 +82,11 @@ class Tables {
   /// Called when a file's table is dropped, before its room is freed; and when it is forgotten.
   std::function<void(const File&)> dropped, forgotten;
 
+  /// The facts about HotSpot in a file that has it; null: it has none.
+  const runtime_file* hotspot(const File& file) const {
+    return file.hotspot ? &runtimes_[file.hotspot - 1U] : nullptr;
+  }
+
   std::size_t bytes() const { return bytes_; }
   const Rules& rules() const { return rules_; }
 
@@ -97,6 +103,9 @@ class Tables {
   };
   std::shared_ptr<File> build(const Image& image, std::shared_ptr<File> file, int fd = -1);
   std::uint8_t runtime_of(int fd, std::uint64_t base);
+  bool is_hotspot(std::uint8_t runtime) const {
+    return runtime && runtimes_[runtime - 1U].kind == RUNTIME_HOTSPOT;
+  }
   std::shared_ptr<File> equal_file(const ElfCode& elf, const Table& table, std::uint8_t runtime);
   bool holds(const File& file, const Table& table) const;
   std::vector<File*> idle() const;

@@ -1,12 +1,13 @@
-// Frames of Python and JavaScript in user stacks, against what the programs themselves know of
-// their calls.
+// Frames of Python, JavaScript and Java in user stacks, against what the programs themselves know
+// of their calls.
 
 #include "harness.hpp"
 
 namespace coretap::tooltest {
 namespace {
 
-constexpr char kInterpreter[] = "/usr/bin/python3", kNode[] = "/usr/bin/node";
+constexpr char kInterpreter[] = "/usr/bin/python3", kNode[] = "/usr/bin/node",
+               kJava[] = "/usr/bin/java";
 
 // Calls of all kinds, 30 deep; prints its own traceback, then computes in one line.
 constexpr char kPythonCalls[] = R"py(
@@ -132,11 +133,72 @@ if (isMainThread) {
 }
 )js";
 
+// Calls of all kinds, compiled if it may be; prints its own stack, then computes.
+constexpr char kJavaCalls[] = R"java(
+public class Calls {
+  interface Step { int go(int n); }
+  static class A implements Step {
+    public int go(int n) { return down(n) + 1; }
+  }
+  static class B extends A {
+    @Override
+    public int go(int n) { return super.go(n) * 3; }
+  }
+  static class Locked implements Step {
+    public synchronized int go(int n) { return down(n) - 1; }
+  }
+  static class Many implements Step {
+    public int go(int n) { return many(n, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10L, 11.0); }
+    static int many(int n, int a, int b, int c, int d, int e, int f, int g, int h, int i, long j, double k) {
+      int r = down(n);
+      return r + a + b + c + d + e + f + g + h + i + (int) j + (int) k;
+    }
+  }
+  static class Named implements Step {
+    public int go(int n) { return été(n); }
+    int été(int n) { return down(n); }
+  }
+  static Step[] steps = {new A(), new B(), n -> down(n), new Locked(), new Many(), Calls::down, new Named()};
+  static boolean holds;
+  static int down(int n) {
+    return n == 0 ? leaf() : steps[n % steps.length].go(n - 1);
+  }
+  static int leaf() {
+    if (holds) { print(); return busy(); }
+    return 1;
+  }
+  static void print() {
+    StringBuilder text = new StringBuilder();
+    for (StackTraceElement e : Thread.currentThread().getStackTrace())
+      if ("Calls.java".equals(e.getFileName()))
+        text.append(text.length() == 0 ? "[" : ", ").append('"').append(e.getClassName()).append('.').append(e.getMethodName())
+            .append(" (Calls.java:").append(e.getLineNumber()).append(")\"");
+    new java.io.PrintStream(System.out, true, java.nio.charset.StandardCharsets.UTF_8).println(text + "]");
+  }
+  static int busy() {
+    int x = 1;
+    long end = System.nanoTime() + 600_000_000_000L;
+    while (System.nanoTime() < end)
+      for (int i = 0; i < 100_000; i++) x = x * 3 + i;
+    return x;
+  }
+  public static void main(String[] arguments) throws Exception {
+    int x = 0;
+    for (int i = 0; i < Integer.parseInt(arguments[0]); i++) x += down(20);
+    Thread.sleep(x == 0 ? 1 : 500);
+    for (int i = 0; i < Integer.parseInt(arguments[0]); i++) x += down(20);
+    holds = true;
+    System.exit(down(20));
+  }
+}
+)java";
+
 /// A script under the machine's own python3 or node.
 class Script : public TemporaryDirectory {
  public:
   explicit Script(std::string_view text, const char* interpreter = kInterpreter,
-                  const std::string& name = "script.py", Strings flags = {}) {
+                  const std::string& name = "script.py", Strings flags = {},
+                  const Strings& arguments = {}) {
     if (::access(interpreter, X_OK)) throw Skip(std::string("no ") + interpreter + " here");
 #ifndef __x86_64__
     throw Skip("frames of interpreters: x86-64 only");
@@ -144,6 +206,7 @@ class Script : public TemporaryDirectory {
     std::ofstream(path() + "/" + name) << text;
     flags.insert(flags.begin(), interpreter);
     flags.push_back(path() + "/" + name);
+    flags.insert(flags.end(), arguments.begin(), arguments.end());
     process_.emplace(Spawn{.argv = flags});
     if (!process_->await([](auto& out, auto&) { return out.find('\n') != std::string::npos; }))
       throw std::runtime_error("the script has ended: " + process_->err());
@@ -355,6 +418,51 @@ TEST(Interpreted, ThreadsOfJavaScript) {
       EXPECT_EQ(std::stol(m[3].str()), std::stol(m[1].str()) + 1) << frame;
     }
   EXPECT_EQ(seen.size(), 3u);
+}
+
+/// By HotSpot's interpreter alone, its first compiler, and all of them. Functions that are inlined
+/// are not frames.
+TEST(Interpreted, JavaFramesAreThoseOfItsStackTrace) {
+  if (!std::filesystem::exists(std::filesystem::canonical(kJava).parent_path() / "javac"))
+    GTEST_SKIP() << "no compiler beside " << kJava;
+  struct Case {
+    Strings flags;
+    const char* calls;
+    bool lines;
+  };
+  for (const Case& tried :
+       {Case{{"-Xint"}, "1", true}, Case{{"-XX:TieredStopAtLevel=1", "-XX:-Inline"}, "3000", false},
+        Case{{"-XX:-Inline"}, "30000", false}}) {
+    SCOPED_TRACE(::testing::PrintToString(tried.flags));
+    Script script(kJavaCalls, kJava, "Calls.java", tried.flags, {tried.calls});
+    auto truth = Json::parse(script.process().out_lines().at(0)).strings();
+    std::reverse(truth.begin(), truth.end());
+    truth.pop_back();  // print()
+    // Compiled code is shown with its method's first line.
+    auto plain = [&](std::string frame) {
+      if (!tried.lines) frame.resize(frame.find(" ("));
+      return frame;
+    };
+    for (auto& frame : truth) frame = plain(frame);
+    truth.push_back("Calls.busy");
+    std::uint64_t right = 0, other = 0;
+    std::string example;
+    for (auto& stack : folded(profiled(script.pid()))) {
+      Strings frames;
+      for (auto& frame : interpreted_of(stack.frames, "java"))
+        if (frame.find("(Calls.java:") != std::string::npos) frames.push_back(plain(frame));
+      if (frames.empty()) continue;  // threads of the virtual machine
+      if (frames.back().starts_with("Calls.busy")) frames.back() = "Calls.busy";
+      if (frames == truth) {
+        right += stack.count;
+      } else {
+        other += stack.count;
+        example = ::testing::PrintToString(stack.frames);
+      }
+    }
+    EXPECT_GE(right, 20u) << example;
+    EXPECT_LE(other, right / 50) << example << "\nbut: " << ::testing::PrintToString(truth);
+  }
 }
 
 /// Programs with the constants of V8, and wrong objects.

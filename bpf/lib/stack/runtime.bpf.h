@@ -34,7 +34,7 @@ inline_ u64 runtime_of_code(struct runtime_walk *r, u32 offset)
 	u32 i = offset / 8;
 
 	barrier_var(i);
-	return r->code[i & 31];
+	return r->code[i & (RUNTIME_CODE_WORDS - 1)];
 }
 
 inline_ u32 runtime_half_of_code(struct runtime_walk *r, u32 offset)
@@ -47,9 +47,14 @@ inline_ u64 runtime_word(u64 number, u64 place)
 	return STACK_RUNTIME | number << RUNTIME_PLACE_BITS | place;
 }
 
+inline_ u64 runtime_mark_of(enum runtime_kind kind, enum runtime_mark mark)
+{
+	return runtime_word(0, kind << RUNTIME_MARK_BITS | mark);
+}
+
 inline_ u64 runtime_mark_word(struct runtime_walk *r, enum runtime_mark mark)
 {
-	return runtime_word(0, r->file.kind << RUNTIME_MARK_BITS | mark);
+	return runtime_mark_of(r->file.kind, mark);
 }
 
 inline_ void runtime_add(struct runtime_walk *r, u64 word)
@@ -126,14 +131,21 @@ inline_ u64 runtime_seen(struct runtime_walk *r, u64 code)
 	return r->seen[place] == code + 1 ? r->seen_number[place] : 0;
 }
 
-/* Gives a code object its number, from a hash of what identifies it. `object`: for the names. */
+/* The number of a code object, from a hash of what identifies it. */
+inline_ u64 runtime_number_of(struct walk *w, enum runtime_kind kind, u64 hash)
+{
+	u64 number = walk_hash(hash, w->program) >> (64 - RUNTIME_NUMBER_BITS);
+
+	return (number & ~(u64)RUNTIME_KIND_MASK) | kind;
+}
+
+/* Gives a code object its number. `object`: for the names. */
 inline_ u64 runtime_number(struct walk *w, u64 code, u64 object, u64 hash)
 {
 	struct runtime_walk *r = &w->runtime;
 	u32 place = (u32)(code >> 5 ^ code >> 9) & (RUNTIME_SEEN - 1);
-	u64 number = walk_hash(hash, w->program) >> (64 - RUNTIME_NUMBER_BITS);
+	u64 number = runtime_number_of(w, r->file.kind, hash);
 
-	number = (number & ~(u64)RUNTIME_KIND_MASK) | r->file.kind;
 	r->seen[place] = code + 1;
 	r->seen_number[place] = number;
 	runtime_meet(r, object, number);

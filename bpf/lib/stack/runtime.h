@@ -16,7 +16,7 @@
 #define RUNTIME_PLACE_MASK ((1ULL << RUNTIME_PLACE_BITS) - 1)
 
 /* In the low bits of each number. */
-enum runtime_kind { RUNTIME_NONE, RUNTIME_PYTHON, RUNTIME_V8, RUNTIME_KINDS };
+enum runtime_kind { RUNTIME_NONE, RUNTIME_PYTHON, RUNTIME_V8, RUNTIME_HOTSPOT, RUNTIME_KINDS };
 #define RUNTIME_KIND_BITS 3
 #define RUNTIME_KIND_MASK ((1 << RUNTIME_KIND_BITS) - 1)
 
@@ -74,6 +74,55 @@ struct v8_layout {
 	__u16 pad;
 };
 
+/* Offsets in the structures of one build of HotSpot (the Java virtual machine), in bytes. */
+struct hotspot_layout {
+	__u16 block;      /* bytes of a HeapBlock, which a CodeBlob follows */
+	__u16 blob_bytes; /* of a CodeBlob or nmethod, as far as it is read */
+	__u16 nmethod;    /* bytes of an nmethod, which its header size says */
+	__u16 header_size, header_size_bytes;
+	__u16 frame_size;                           /* in words */
+	__u16 frame_complete, frame_complete_bytes; /* from the code's start, in bytes */
+	__u16 code, code_is_offset;                 /* address, or offset in the CodeBlob */
+	__u16 name;                                 /* of a CodeBlob */
+	__u16 method, compile_id;                   /* of an nmethod */
+	__u16 deopt, deopt_is_offset;               /* as `code` */
+	__u16 original_pc;                          /* of an nmethod, an offset in its frame */
+	__u16 const_method, entry;                  /* of a Method */
+	__u16 constants, code_size, name_index;     /* of a ConstMethod, */
+	__u16 const_method_bytes;                   /* before its bytecodes; in words: */
+	__u16 const_method_size, const_method_flags;
+	__u16 pool_holder, pool_length, pool_bytes; /* of a ConstantPool, before its entries */
+	__u16 class_name;                           /* of a Klass */
+	__u16 class_constants;                      /* of an InstanceKlass */
+	__u16 symbol_length, symbol_body;           /* of a Symbol */
+	__u16 source_file;                          /* of a ConstantPool; 0: not known */
+	__u16 version;                              /* of the virtual machine */
+	__u16 pad[3];
+};
+
+/* A part of the memory in which HotSpot keeps its code. */
+struct hotspot_heap {
+	__u64 begin, end;
+	__u64 segments; /* for each segment: how far back its block begins; 255: free */
+	__u64 shift;    /* log2 of a segment's bytes */
+};
+
+/* A process that runs HotSpot; by unwind_process's hotspot. Constant when it has started. */
+#define HOTSPOT_PROCESSES 256
+#define HOTSPOT_HEAPS 3
+#define HOTSPOT_SOURCE 128
+#define HOTSPOT_LINES 2048
+#define RUNTIME_HOTSPOT_BLOB 512 /* of a CodeBlob or nmethod, at most */
+
+struct hotspot_process {
+	__u64 begin, end;                   /* its code; equal: none */
+	__u64 interpreter, interpreter_end; /* part of it */
+	__u64 entry_return;                 /* where calls of native code into Java return */
+	__u64 library, library_end;         /* the library's code */
+	struct hotspot_heap heaps[HOTSPOT_HEAPS];
+	struct hotspot_layout layout;
+};
+
 /* A file that contains an interpreter; by unwind_mapping's runtime. */
 struct runtime_file {
 	__u32 kind; /* enum runtime_kind; its layout follows, others are 0 */
@@ -93,9 +142,11 @@ struct runtime_file {
 #define RUNTIME_NAME 256
 #define RUNTIME_LINES 4096
 
+#define RUNTIME_UTF8 8
+
 struct runtime_text {
 	__u16 bytes;
-	__u8 kind; /* bytes per character; 0: not readable */
+	__u8 kind; /* bytes per character, or RUNTIME_UTF8; 0: not readable */
 	__u8 cut;  /* there was more */
 };
 
@@ -112,19 +163,33 @@ struct runtime_source {
 	__u32 pad;
 };
 
+/* Where a method of HotSpot is in the process. */
+struct hotspot_code {
+	__u64 method;  /* 0: code without a method */
+	__u64 nmethod; /* 0: interpreted */
+	__u64 code;    /* where the nmethod's begins */
+	__u32 compile_id;
+	__u32 process; /* of hotspot_processes */
+};
+
 struct runtime_code {
 	__u64 mark;
 	__u64 number;
-	__u32 line;       /* the first */
-	__u32 line_bytes; /* of `lines`: RUNTIME_LINES at most were copied */
-	struct runtime_text file, name;
-	__u8 minor;
+	__u32 line;                     /* the first */
+	__u32 line_bytes;               /* of `lines`: RUNTIME_LINES at most were copied */
+	struct runtime_text file, name; /* HotSpot: the class is in place of the file */
+	__u8 minor;                     /* HotSpot: its version */
 	__u8 pad[3];
 	__u32 tgid;                   /* in the loader's pid namespace; 0: outside */
 	struct runtime_source source; /* V8 */
+	struct hotspot_code hotspot;
 	char file_text[RUNTIME_FILE_NAME];
 	char name_text[RUNTIME_NAME];
-	/* Python: the table of lines; V8: the source before the function. Sent as far as used. */
+	/*
+	 * Python: the table of lines; V8: the source before the function; HotSpot: the name of the
+	 * source file, ended by 0, in HOTSPOT_SOURCE bytes, and the table of lines. Sent as far as
+	 * used.
+	 */
 	char lines[RUNTIME_LINES];
 };
 

@@ -21,9 +21,12 @@ inline_ void runtime_describe(struct walk *w, struct runtime_record *r, u64 obje
 	code->mark = RUNTIME_CODE;
 	code->number = number;
 	code->tgid = current_tgid();
-	bytes = (u32)(w->runtime.file.kind == RUNTIME_V8 ?
-			      v8_describe(&w->runtime, code, object) :
-			      python_describe(&w->runtime, code, object));
+	if ((number & RUNTIME_KIND_MASK) == RUNTIME_HOTSPOT)
+		bytes = (u32)hotspot_describe(w, code, object);
+	else if ((number & RUNTIME_KIND_MASK) == RUNTIME_V8)
+		bytes = (u32)v8_describe(&w->runtime, code, object);
+	else
+		bytes = (u32)python_describe(&w->runtime, code, object);
 	barrier_var(bytes);
 	if (bytes > RUNTIME_LINES)
 		return;

@@ -66,11 +66,14 @@ inline_ void unwind_begin(struct walk *w)
 	w->looked = 0;
 	w->first_mapping = 0;
 	w->mappings = 0;
+	w->java = 0;
+	w->hotspot = 0;
 	if (p) {
 		w->stack.image = stack_image(w->program, p->generation);
 		w->looked = p->looked;
 		w->first_mapping = p->first;
 		w->mappings = p->count;
+		w->hotspot = runtimes ? p->hotspot : 0;
 	}
 	w->found.length = 0;
 	w->bx_at = 0;
@@ -375,8 +378,9 @@ inline_ int unwind_entry(struct walk *w)
 }
 
 #define UNWIND_RUNTIME 2 /* runtime_begin() is needed before the step */
+#define UNWIND_HOTSPOT 3 /* hotspot_steps() is needed in place of the step */
 
-/* Records the frame and steps to its caller's; not 0: it was the last one, or UNWIND_RUNTIME. */
+/* Records the frame and steps to its caller's; not 0: it was the last one, or one of these. */
 inline_ int unwind_step(struct walk *w)
 {
 	struct unwind_rule *rule;
@@ -386,6 +390,8 @@ inline_ int unwind_step(struct walk *w)
 	if (w->stack.depth >= stack_user_depth)
 		return unwind_end(w, STACK_END_DEPTH);
 	pc = w->ip - !w->exact;
+	if (pc - w->jvm.begin < w->java)
+		return UNWIND_HOTSPOT;
 	if (pc - w->found.start >= (u64)w->found.length << 12 && !unwind_find_mapping(pc)) {
 		if (unwind_replaced())
 			return 0;

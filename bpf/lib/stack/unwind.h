@@ -87,7 +87,7 @@ struct unwind_process {
 	__u16 generation; /* of stack_image() */
 	__u8 asked;       /* the loader was asked to find missing code */
 	__u8 looked;      /* it has done so: code still missing cannot be found */
-	__u32 pad;
+	__u32 hotspot;    /* of hotspot_processes; 0: none */
 };
 
 /*

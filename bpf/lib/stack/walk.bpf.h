@@ -7,6 +7,7 @@
 #ifndef CORETAP_WALK_BPF_H
 #define CORETAP_WALK_BPF_H
 
+#include "lib/stack/hotspot.bpf.h"
 #include "lib/stack/unwind.bpf.h"
 #include "lib/stack/walk_state.bpf.h"
 
@@ -55,6 +56,7 @@ inline_ u32 walk_registers(struct walk *w)
 		w->bx = regs->bx;
 		w->di = regs->di;
 		w->r10 = regs->r10;
+		w->r13 = regs->r13;
 		cs = (u16)regs->cs;
 	} else {
 		regs = saved_regs(current_task());
@@ -64,6 +66,7 @@ inline_ u32 walk_registers(struct walk *w)
 		w->bx = BPF_CORE_READ(regs, bx);
 		w->di = BPF_CORE_READ(regs, di);
 		w->r10 = BPF_CORE_READ(regs, r10);
+		w->r13 = BPF_CORE_READ(regs, r13);
 		cs = (u16)BPF_CORE_READ(regs, cs);
 	}
 	return w->ip ? cs : 0;
@@ -143,9 +146,15 @@ __noinline long walk_user(void)
 		w->block_bytes = 0;
 		if (unwind_tables)
 			unwind_begin(w);
+		if (unwind_tables && runtimes && w->hotspot)
+			hotspot_begin();
 		/* More than frames: a step may have to be repeated, and ends steps of its call. */
 		for (u32 i = 0; i < STACK_MOST / WALK_STEPS + 2; i++) {
 			ended = unwind_tables ? unwind_steps() : walk_frame_pointers();
+			if (unwind_tables && runtimes && ended == UNWIND_HOTSPOT)
+				ended = hotspot_steps();
+			/* Until 5.15 no jump may lead back to behind a call. */
+			barrier_var(ended);
 			if (!ended)
 				continue;
 			if (!unwind_tables || ended != UNWIND_RUNTIME)

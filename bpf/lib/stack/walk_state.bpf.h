@@ -49,6 +49,7 @@ struct walk_words {
 #define RUNTIME_BLOCK 2048 /* bytes: a read costs as much as two or three frames */
 #define RUNTIME_FRAME 128  /* bytes of one frame, at most */
 #define RUNTIME_SEEN 64
+#define RUNTIME_CODE_WORDS (RUNTIME_HOTSPOT_BLOB / 8)
 /* In `guess`: a frame pointer, a multiple of 8 below 2^USER_BITS, above a frame's index. */
 #define RUNTIME_GUESS_SHIFT 6
 /* In `words`: the last frame of its segment. */
@@ -86,7 +87,7 @@ struct runtime_walk {
 	u64 block_at, block_end; /* addresses of the first */
 	u64 frame;               /* where the last frame begins in them, in words */
 	u64 shared_map;          /* V8: what descriptions of functions begin with; 0: not known */
-	u64 code[32];            /* copy of the last code object */
+	u64 code[RUNTIME_CODE_WORDS]; /* copy of the last code object */
 	/*
 	 * Code objects of this walk, by a part of their address: calls of one function are many.
 	 * `seen` is the address + 1.
@@ -104,7 +105,7 @@ struct walk {
 	u64 hash;                           /* of the frames found */
 	u64 program;                        /* program_of() the task */
 	u64 mm;
-	u64 ip, sp, bp, bx, di, r10;
+	u64 ip, sp, bp, bx, di, r10, r13;
 	u64 bp_at;                   /* address of the caller's saved rbp; 0: in bp */
 	u64 bx_at;                   /* address of the caller's saved rbx; 0: in bx */
 	struct unwind_mapping found; /* mapping of the last frame */
@@ -124,6 +125,9 @@ struct walk {
 	struct walk_words read; /* if the caller sets read.recorded */
 	struct mapping_search search;
 	struct runtime_walk runtime;
+	u64 hotspot; /* of hotspot_processes; 0: none */
+	u64 java;    /* the size of its code; the address is in `jvm` */
+	struct hotspot_process jvm;
 };
 
 /*
