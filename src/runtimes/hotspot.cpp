@@ -296,7 +296,9 @@ std::optional<hotspot_process> hotspot_process_of(const Memory& memory, const Ho
   if (!of.readable || !interpreter || !heaps || !to.entry_return) return {};
   to.interpreter = of.member(interpreter, "StubQueue::_stub_buffer");
   to.interpreter_end = to.interpreter + of.half(interpreter, "StubQueue::_buffer_limit");
-  const auto count = of.half(heaps, "GrowableArrayBase::_len");
+  const auto* length = "GrowableArrayBase::_len";
+  const auto count =
+      of.half(heaps, tables.field(length) ? length : "GenericGrowableArray::_len");  // 11
   const auto data = of.member(heaps, "GrowableArray<int>::_data");
   if (!of.readable || !count || count > HOTSPOT_HEAPS) return {};
   const auto inside = [&](std::uint64_t begin, std::uint64_t end) {
@@ -378,7 +380,9 @@ class Numbers {
 
 std::uint32_t hotspot_line(unsigned version, std::string_view table, std::uint32_t bytecode) {
   constexpr std::uint8_t kEnd = 0, kNumbers = 0xff, kLineBits = 3, kLineMask = 7;
-  constexpr std::int64_t kMostLine = 1 << 16;  // two bytes in a class file
+  constexpr std::int64_t kMostLine = 1 << 16;           // two bytes in a class file
+  constexpr unsigned kLastKnown = 17, kNextKnown = 20;  // between them, numbers have changed
+  if (version > kLastKnown && version < kNextKnown) return 0;
   Numbers in(version, table);
   std::int64_t at = 0, line = 0, found = 0;
   while (const auto next = in.byte()) {
@@ -403,7 +407,7 @@ std::string class_name(std::string_view internal) {
   if (auto at = internal.rfind("+0x"); at != std::string_view::npos)
     internal = internal.substr(0, at);
   std::string name(internal);
-  std::ranges::replace(name, '/', '.');
+  std::replace(name.begin(), name.end(), '/', '.');
   return name;
 }
 

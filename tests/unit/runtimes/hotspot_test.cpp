@@ -227,6 +227,15 @@ TEST(HotSpot, OffsetsInPlaceOfAddresses) {
   EXPECT_TRUE(found->layout.deopt_is_offset);
 }
 
+/// As in version 11.
+TEST(HotSpot, FieldsWithOtherNames) {
+  Machine machine;
+  machine.version = 11;
+  for (auto& field : machine.fields)
+    if (field.name == "GrowableArrayBase::_len") field.name = "GenericGrowableArray::_len";
+  EXPECT_TRUE(machine.process());
+}
+
 TEST(HotSpot, AFieldThatIsMissingOrWrong) {
   const Machine right;
   for (std::size_t i = 0; i < right.fields.size(); i++) {
@@ -311,6 +320,7 @@ TEST(HotSpot, Lines) {
     EXPECT_EQ(hotspot_line(version, bytes, 65535), 2000u);
   }
   EXPECT_EQ(hotspot_line(17, old, 5), 12u);
+  EXPECT_EQ(hotspot_line(18, old, 5), 0u);
   EXPECT_EQ(hotspot_line(17, "", 0), 0u);
   EXPECT_EQ(hotspot_line(17, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 0), 0u);
   EXPECT_EQ(hotspot_line(17, std::string(5000, '\xfe'), 9), 0u);
