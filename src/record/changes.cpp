@@ -79,10 +79,12 @@ bool Changes::take(std::string_view bytes) {
     rows_.erase(key);
   }
   while (!bytes.empty()) {
+    const auto before = bytes.size();
     if (!take_key(key)) return false;
     auto [row, fresh] = rows_.try_emplace(key, Words(words_));
     if (fresh && rows_.size() > kMostRows) return false;
     if (!take_words(bytes, row->second)) return false;
+    if (bytes.size() == before) return false;  // rows without keys and words have no end
   }
   return true;
 }

@@ -711,6 +711,11 @@ TEST(Recording, ChangesMakeTheSameRows) {
   }
 }
 
+TEST(Recording, RowsWithoutKeysAndWordsAreDamaged) {
+  EXPECT_TRUE(Changes(0, 0).take(std::string_view("\0", 1)));
+  EXPECT_FALSE(Changes(0, 0).take(std::string_view("\0x", 2)));
+}
+
 TEST(Recording, OnlyItsOwnerMayReadIt) {
   const ScratchDirectory directory;
   const auto file = directory.in("file"), link = directory.in("link");
