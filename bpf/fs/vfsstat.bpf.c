@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* vfsstat: VFS operations. */
 #include "lib/aggregate/aggregate.bpf.h"
-#include "lib/arch/calls.bpf.h"
+#include "lib/syscall/calls.bpf.h"
 #include "lib/core/filter.bpf.h"
 #include "lib/paths/path.bpf.h"
 #include "lib/core/text.bpf.h"

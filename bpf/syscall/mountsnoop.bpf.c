@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* mountsnoop: calls that mount and unmount file systems. */
-#include "lib/arch/calls.bpf.h"
+#include "lib/syscall/calls.bpf.h"
 #include "lib/paths/early_path.bpf.h"
 #include "lib/syscall/call_slot.bpf.h"
 #include "syscall/mountsnoop.h"

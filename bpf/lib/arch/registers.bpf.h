@@ -11,11 +11,11 @@
 #define CORETAP_ARCH_REGISTERS_BPF_H
 
 #if defined(__TARGET_ARCH_x86)
-#include "lib/arch/x86/registers.bpf.h"
+#include "lib/arch/x86_registers.bpf.h"
 #elif defined(__TARGET_ARCH_arm64)
-#include "lib/arch/arm64/registers.bpf.h"
+#include "lib/arch/arm64_registers.bpf.h"
 #else
-#error "bpf/lib/arch lacks this architecture"
+#error "registers of this architecture are missing"
 #endif
 
 #endif

@@ -7,7 +7,7 @@
 #ifndef CORETAP_SYSCALL_BPF_H
 #define CORETAP_SYSCALL_BPF_H
 
-#include "lib/arch/calls.bpf.h"
+#include "lib/syscall/calls.bpf.h"
 
 #define NO_CALL (-1) /* replaces the number at the return from a signal handler */
 

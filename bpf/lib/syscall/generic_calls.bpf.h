@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Numbers of system calls on the architectures without a table of their own
+ * Numbers of system calls on architectures that share the table of new ones
  * (include/uapi/asm-generic/unistd.h).
  *
  * Contexts: all.
  */
-#ifndef CORETAP_ARCH_GENERIC_CALLS_BPF_H
-#define CORETAP_ARCH_GENERIC_CALLS_BPF_H
+#ifndef CORETAP_GENERIC_CALLS_BPF_H
+#define CORETAP_GENERIC_CALLS_BPF_H
 
 #define CALL_SIGRETURN 139
 #define CALL_READ 63

@@ -4,10 +4,10 @@
  *
  * Contexts: the running task, outside of interrupts, at system calls.
  */
-#ifndef CORETAP_ARCH_ARM64_CALLS_BPF_H
-#define CORETAP_ARCH_ARM64_CALLS_BPF_H
+#ifndef CORETAP_ARM64_CALLS_BPF_H
+#define CORETAP_ARM64_CALLS_BPF_H
 
-#include "lib/arch/generic_calls.bpf.h"
+#include "lib/syscall/generic_calls.bpf.h"
 #include "lib/core/task.bpf.h"
 
 #define CALL_RENAMEAT 38

@@ -4,8 +4,8 @@
  *
  * Contexts: the running task, outside of interrupts, at system calls.
  */
-#ifndef CORETAP_ARCH_X86_CALLS_BPF_H
-#define CORETAP_ARCH_X86_CALLS_BPF_H
+#ifndef CORETAP_X86_CALLS_BPF_H
+#define CORETAP_X86_CALLS_BPF_H
 
 #include "lib/core/task.bpf.h"
 

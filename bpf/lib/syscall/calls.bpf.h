@@ -12,15 +12,15 @@
  *
  * Contexts: the running task, outside of interrupts, at system calls.
  */
-#ifndef CORETAP_ARCH_CALLS_BPF_H
-#define CORETAP_ARCH_CALLS_BPF_H
+#ifndef CORETAP_CALLS_BPF_H
+#define CORETAP_CALLS_BPF_H
 
 #if defined(__TARGET_ARCH_x86)
-#include "lib/arch/x86/calls.bpf.h"
+#include "lib/syscall/x86_calls.bpf.h"
 #elif defined(__TARGET_ARCH_arm64)
-#include "lib/arch/arm64/calls.bpf.h"
+#include "lib/syscall/arm64_calls.bpf.h"
 #else
-#error "bpf/lib/arch lacks this architecture"
+#error "there is no table of system calls of this architecture"
 #endif
 
 #endif
