@@ -7,10 +7,10 @@
 
 #define FILE_DSYNC 010000  /* O_DSYNC */
 #define FILE_SYNC 04000000 /* additional bit of O_SYNC */
-#define CALL_SYNCS_DATA 2 /* RWF_DSYNC */
-#define CALL_SYNCS 4      /* RWF_SYNC */
-#define MOUNT_SYNC 16     /* SB_SYNCHRONOUS */
-#define INODE_SYNC 1      /* S_SYNC, chattr +S */
+#define CALL_SYNCS_DATA 2  /* RWF_DSYNC */
+#define CALL_SYNCS 4       /* RWF_SYNC */
+#define MOUNT_SYNC 16      /* SB_SYNCHRONOUS */
+#define INODE_SYNC 1       /* S_SYNC, chattr +S */
 
 TABLE(files, struct writesync_key, struct writesync_counts)
 

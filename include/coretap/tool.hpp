@@ -109,7 +109,8 @@ struct Tool {
   Result<void> (*check)(const Config&) = nullptr;
   /// Looks up system data for the kernel program, before it is loaded.
   Result<void> (*look_up)(Config&) = nullptr;
-  /// Compiles expressions (Session::pads) after the plan is made; or takes a recording's (Ask::report).
+  /// Compiles expressions (Session::pads) after the plan is made; or takes a recording's
+  /// (Ask::report).
   Result<void> (*compile)(Session&) = nullptr;
   /// Checks what the plan has found for the command line.
   Result<void> (*check_plan)(Session&) = nullptr;

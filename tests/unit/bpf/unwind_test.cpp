@@ -642,7 +642,8 @@ class Followed : public Walk {
 };
 
 TEST_F(Followed, ForksHaveAllOfTheirParents) {
-  tables_->process = {.first = 7, .count = 9, .generation = 3, .asked = 1, .looked = 1, .hotspot = 0};
+  tables_->process = {
+      .first = 7, .count = 9, .generation = 3, .asked = 1, .looked = 1, .hotspot = 0};
   tables_->install();
   fork(70);
   auto p = process(child(70));
@@ -695,7 +696,8 @@ TEST_F(Followed, MetOnceAndAskedOnce) {
   expect_news(wanted, 2);
   meet();
   EXPECT_EQ(data.news_count, 2u);
-  tables_->process = {.first = 0, .count = 1, .generation = 1, .asked = 0, .looked = 1, .hotspot = 0};
+  tables_->process = {
+      .first = 0, .count = 1, .generation = 1, .asked = 0, .looked = 1, .hotspot = 0};
   tables_->install();
   meet();
   EXPECT_EQ(data.news_count, 2u) << "it has looked";
