@@ -46,8 +46,13 @@ namespace {
 class Showing {
  public:
   /// `every_ns`: reports are that far apart, where the recording has readings; 0: as they were.
-  Showing(Session& s, record::Replay& from, std::uint64_t every_ns)
-      : s_(s), from_(from), reporter_(s.tool.report->reporter()), every_ns_(every_ns) {}
+  /// `whole`: the recorded run had the same limit of events, and its counts are to be the same.
+  Showing(Session& s, record::Replay& from, std::uint64_t every_ns, bool whole)
+      : s_(s),
+        from_(from),
+        reporter_(s.tool.report->reporter()),
+        every_ns_(every_ns),
+        whole_(whole) {}
   ~Showing() { s_.names.context.return_borrowed(); }
   Showing(const Showing&) = delete;
   Showing& operator=(const Showing&) = delete;
@@ -104,7 +109,7 @@ class Showing {
   }
 
   /// A report of what was found until the end is still to come.
-  bool has_all() const { return reporter_->wants_end() && !reporter_->periodic(); }
+  bool has_all() const { return reporter_->wants_end() && !reporter_->periodic() && !whole_; }
 
   void do_again(const record::Replay::Mark& mark) {
     hold_clock(mark.monotonic_ns);
@@ -159,6 +164,7 @@ class Showing {
   record::Replay& from_;
   std::unique_ptr<Reporter> reporter_;
   const std::uint64_t every_ns_;
+  const bool whole_;
   std::uint64_t shown_ns_ = 0, gaps_ = 0;
 };
 
@@ -392,7 +398,8 @@ Result<int> show(record::Replay& replay, const std::vector<std::string>& paths,
   }
   for (auto& line : *empty) s.say(line);
   const auto every = other_interval ? parsed->config.schedule.interval * 1e9 : 0;
-  return Showing(s, replay, static_cast<std::uint64_t>(every)).run(*begin);
+  const bool whole = recorded->config.events.most == parsed->config.events.most;
+  return Showing(s, replay, static_cast<std::uint64_t>(every), whole).run(*begin);
 }
 
 int show_failed(const Error& error) { return print_error("coretap show", error); }

@@ -19,6 +19,7 @@ struct RecordedKind {
 };
 const RecordedKind kRecordedKinds[] = {
     {"opensnoop", {"", "--json", "--csv", "--timestamp --json"}},
+    {"opensnoop --max-events 5", {"", "--json", "--csv"}},
     {"biosnoop", {"", "--json", "--csv"}},
     {"runqlat 0.3 2", {"", "--json", "--csv"}},
     {"biotop -C", {"", "--json", "--csv", "--sort bytes --json"}},
