@@ -175,13 +175,37 @@ int types_refusal(const Session& s) {
   return errno;
 }
 
+struct RefusedMap {
+  std::string name;
+  int error;
+};
+
+/// The map that libbpf tried again without its types, which local storage needs: so it ends with
+/// EINVAL, whatever the first error was.
+std::optional<RefusedMap> refused_map(const Session& s) {
+  constexpr std::string_view kSaid = "Error in bpf_create_map_xattr(";
+  const auto words = s.loader->words.value_or("");
+  const auto at = words.rfind(kSaid);
+  if (at == words.npos) return {};
+  const auto line = words.substr(at + kSaid.size(), words.find('\n', at) - at - kSaid.size());
+  const auto number = line.find("(-");
+  if (number == line.npos) return {};
+  const auto error = strtol(line.data() + number + 2, nullptr, 10);
+  if (error <= 0) return {};
+  return RefusedMap{std::string(line.substr(0, line.find(')'))), static_cast<int>(error)};
+}
+
 Error load_error(Session& s, int error) {
   error = error < 0 ? -error : error;
   const int types = types_refusal(s);
+  const auto map = types ? std::nullopt : refused_map(s);
   if (types) error = types;
-  auto e = system_error(
-      types ? "cannot load the program's type information (BTF)" : "the kernel refuses the program",
-      error, kUnsupported);
+  if (map && error == EINVAL) error = map->error;
+  auto e =
+      system_error(types ? "cannot load the program's type information (BTF)"
+                   : map ? fmt::format("the kernel refuses the map {} of the program", map->name)
+                         : "the kernel refuses the program",
+                   error, kUnsupported);
   if (e.hint.empty()) e.hint = "see its reasons with --verbose";
   auto state = lockdown();
   if (error == EPERM && state == "confidentiality") {

@@ -36,7 +36,6 @@ namespace coretap {
 
 namespace {
 
-constexpr char kName[] = "coretap record";
 constexpr int kEndSeconds = 20;  // for tools to end and to write the rest
 
 /// The parsed command line.
