@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -128,10 +129,13 @@ class Report {
   template <class Spec>
   requires(!std::is_same_v<Spec, Report>) Report(Spec spec) : kind_(make_kind(std::move(spec))) {}
 
-  /// ReportKind::without
-  Report without(const std::vector<Lacking>& lacking, std::vector<std::string>& said) const {
+  /// ReportKind::without; nothing: it cannot show them.
+  std::optional<Report> without(const std::vector<Lacking>& lacking,
+                                std::vector<std::string>& said) const {
+    auto kind = kind_->without(lacking, said);
+    if (!kind) return {};
     auto report = *this;
-    if (auto kind = kind_->without(lacking, said)) report.kind_ = std::move(kind);
+    report.kind_ = std::move(kind);
     return report;
   }
 

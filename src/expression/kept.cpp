@@ -49,18 +49,6 @@ To at_most(std::uint64_t number, To most) {
   return number < most ? static_cast<To>(number) : most;
 }
 
-std::string layout_bytes(const Layout& l) {
-  std::vector<std::string> words, inner;
-  for (auto& [word, value] : l.words) {
-    words.push_back(word);
-    words.push_back(numbers({static_cast<std::uint64_t>(value)}));
-  }
-  for (auto& one : l.inner) inner.push_back(layout_bytes(one));
-  return coretap::packed({numbers({static_cast<std::uint64_t>(l.kind), l.at, l.bits,
-                                   flags({l.is_signed, l.truth, l.character}), l.count}),
-                          l.name, l.type, coretap::packed(words), coretap::packed(inner)});
-}
-
 bool read_layout(std::string_view bytes, Layout& to, int depth, std::size_t& parts) {
   constexpr std::size_t kTexts = 5;
   const auto all = unpacked(bytes);
@@ -141,7 +129,17 @@ std::optional<Conversion> conversion_from(std::string_view bytes) {
   return c;
 }
 
-std::string packed(const Layout& layout) { return layout_bytes(layout); }
+std::string packed(const Layout& l) {
+  std::vector<std::string> words, inner;
+  for (auto& [word, value] : l.words) {
+    words.push_back(word);
+    words.push_back(numbers({static_cast<std::uint64_t>(value)}));
+  }
+  for (auto& one : l.inner) inner.push_back(packed(one));
+  return coretap::packed({numbers({static_cast<std::uint64_t>(l.kind), l.at, l.bits,
+                                   flags({l.is_signed, l.truth, l.character}), l.count}),
+                          l.name, l.type, coretap::packed(words), coretap::packed(inner)});
+}
 
 std::shared_ptr<const Layout> layout_from(std::string_view bytes) {
   auto layout = std::make_shared<Layout>();
@@ -154,7 +152,9 @@ std::string value_structs() {
   return fmt::format("{} {}", sizeof(expression_out), offsetof(expression_out, values));
 }
 
-Error other_values() {
+Result<void> take_recorded(std::string_view name,
+                           const std::function<bool(std::string_view)>& take) {
+  if (take(recalled(Ask::report, name, [] { return std::string(); }))) return {};
   return Error{"the recording has no values that can be shown",
                "it is damaged, or another version has recorded it", "show it with that version",
                kUnsupported};

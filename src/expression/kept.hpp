@@ -2,6 +2,7 @@
 // run was recorded. Reading them back needs no type information. A recording may be anyone's: what
 // is read back is safe to show values with, whatever the bytes are.
 #pragma once
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,7 +29,9 @@ std::shared_ptr<const Layout> layout_from(std::string_view bytes);
 
 /// Sizes of the structs that values are in.
 std::string value_structs();
-/// The recording has others, or is damaged.
-Error other_values();
+/// While a recording is shown: passes what it has by this name (Ask::report) to `take`, which
+/// returns false if the recording has other structs, or is damaged.
+Result<void> take_recorded(std::string_view name,
+                           const std::function<bool(std::string_view)>& take);
 
 }  // namespace coretap::expression

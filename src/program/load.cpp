@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
@@ -157,15 +158,23 @@ Fd memory_file(std::string_view bytes) {
 /// Since 5.11 memory of maps is charged to the cgroup (80ee81e0403c).
 bool counts_locked_memory(Kernel& kernel) { return kernel.has_field("bpf_map", "memory"); }
 
+/// The error whose number libbpf has put behind `mark` and `before`, in one line; 0: none.
+int said_error(std::string_view words, std::string_view mark, std::string_view before) {
+  auto at = words.find(mark);
+  if (at == words.npos) return 0;
+  const auto line = words.substr(at, words.find('\n', at) - at);
+  at = line.find(before, mark.size());
+  if (at == line.npos) return 0;
+  int error = 0;
+  std::from_chars(line.data() + at + before.size(), line.data() + line.size(), error);
+  return std::max(error, 0);
+}
+
 /// Why the kernel has no types of the program, which libbpf goes on without until something needs
 /// them; 0: it has them.
 int types_refusal(const Session& s) {
   if (bpf_object__btf_fd(s.object.get()) >= 0) return 0;
-  constexpr std::string_view kSaid = "BTF into kernel: -";
-  const auto words = s.loader->words.value_or("");
-  if (auto at = words.find(kSaid); at != words.npos)
-    if (auto error = strtol(words.data() + at + kSaid.size(), nullptr, 10); error > 0)
-      return static_cast<int>(error);
+  if (auto error = said_error(s.loader->words.value_or(""), "BTF into kernel", ": -")) return error;
   // libbpf's own test whether the kernel takes any types has failed, and it says only that.
   std::unique_ptr<btf, decltype(&btf__free)> one(btf__new_empty(), btf__free);
   errno = ENOMEM;
@@ -185,14 +194,12 @@ struct RefusedMap {
 std::optional<RefusedMap> refused_map(const Session& s) {
   constexpr std::string_view kSaid = "Error in bpf_create_map_xattr(";
   const auto words = s.loader->words.value_or("");
-  const auto at = words.rfind(kSaid);
-  if (at == words.npos) return {};
-  const auto line = words.substr(at + kSaid.size(), words.find('\n', at) - at - kSaid.size());
-  const auto number = line.find("(-");
-  if (number == line.npos) return {};
-  const auto error = strtol(line.data() + number + 2, nullptr, 10);
-  if (error <= 0) return {};
-  return RefusedMap{std::string(line.substr(0, line.find(')'))), static_cast<int>(error)};
+  const auto last = words.rfind(kSaid);
+  if (last == words.npos) return {};
+  const auto line = words.substr(last);
+  const auto error = said_error(line, kSaid, "(-");
+  if (!error) return {};
+  return RefusedMap{line.substr(kSaid.size(), line.find(')') - kSaid.size()), error};
 }
 
 Error load_error(Session& s, int error) {

@@ -86,6 +86,7 @@ struct Session {
   Mapped live;                 ///< .bss, shared by the programs, after load
   bool quiet = false;          ///< prints no message
   bool silent = false;         ///< its output goes nowhere: it is only recorded
+  bool fine_slots = false;     ///< JSON has fine slots, too: for comparisons
   bool incomplete = false;     ///< complete() has reported a failure
   pid_t command = 0;           ///< process of the command after --, held; 0: none
   std::uint64_t began_ns = 0;  ///< monotonic time when everything was attached

@@ -1,6 +1,7 @@
 // The source of a report's data: running kernel programs, or a recording of their data. Layers
 // above access ring buffers, maps and iterators only through it.
 #pragma once
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -56,13 +57,18 @@ class CounterSource {
 /// Records of the report itself begin with this number of 64 bits, as no other does.
 inline constexpr std::uint64_t kReportRecord = 0xfffffffffffffff0;
 
+/// The number of 64 bits that a record begins with: a mark of its kind, or what events begin with.
+inline std::uint64_t mark_of(std::string_view record) {
+  std::uint64_t mark = 0;
+  memcpy(&mark, record.data(), std::min(sizeof mark, record.size()));
+  return mark;
+}
+
 /// The bytes after the mark of a record of the report itself; nothing: it is another one.
 inline std::optional<std::string_view> report_record(const void* record, std::size_t bytes) {
-  std::uint64_t mark = 0;
-  if (bytes < sizeof mark) return {};
-  memcpy(&mark, record, sizeof mark);
-  if (mark != kReportRecord) return {};
-  return std::string_view(static_cast<const char*>(record) + sizeof mark, bytes - sizeof mark);
+  const std::string_view all(static_cast<const char*>(record), bytes);
+  if (bytes < sizeof kReportRecord || mark_of(all) != kReportRecord) return {};
+  return all.substr(sizeof kReportRecord);
 }
 
 class Source {

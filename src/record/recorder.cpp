@@ -552,8 +552,7 @@ bool Recorder::hide(const Layout& layout, std::string& bytes) const {
 
 /// Empty: its form is not known.
 std::string Recorder::hidden_record(std::string_view record) const {
-  std::uint64_t mark = 0;
-  memcpy(&mark, record.data(), std::min(sizeof mark, record.size()));
+  const auto mark = mark_of(record);
   if (mark == STACK_PROCESS)
     return std::string(record.substr(0, std::min(record.size(), sizeof(stack_process))));
   if (mark == RUNTIME_CODE) return anonymous_->runtime_code(record);

@@ -406,8 +406,7 @@ std::vector<Lacking> Replay::lacks() const {
 /// As the record is here; empty: it is too short. Other records than those of events are as they
 /// were: of processes, of interpreted code, and of texts for rows, which begin with a row's key.
 std::string Replay::moved_record(std::string_view record) const {
-  std::uint64_t mark = 0;
-  memcpy(&mark, record.data(), std::min(sizeof mark, record.size()));
+  const auto mark = mark_of(record);
   if (mark == STACK_PROCESS || mark == RUNTIME_CODE || mark == kReportRecord)
     return std::string(record);
   if (auto& move = state_->record)

@@ -23,7 +23,6 @@ std::uint64_t fine_step(std::uint64_t step);
 int slot_of_fine(std::uint32_t fine, std::uint64_t step);
 hist folded(const fine_hist& h, std::uint64_t step);
 /// "fine_step" and "fine": [[slot, count], ...] of those with values, for `coretap compare`.
-inline bool prints_fine_slots = false;  // one for the process, like recall
 void json_fine(JsonLine& line, const fine_hist& h, std::uint64_t step);
 
 /// Draws `unit : count distribution` from slot 0 to the last slot with values.

@@ -71,8 +71,7 @@ class HistogramLayout : public AggregateLayout {
     for (auto* k : keys_) json_field(line, *k, row.data(), s.names);
     for (auto& t : report_.totals) json_field(line, t, r.totals.data(), s.names);
     json_histogram(line, h, scale_);
-    if (prints_fine_slots && is_fine(report_))
-      json_fine(line, fine_hist_of(report_, row), scale_.step);
+    if (s.fine_slots && is_fine(report_)) json_fine(line, fine_hist_of(report_, row), scale_.step);
     s.out.line(line.finish());
   }
 

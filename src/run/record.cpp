@@ -42,7 +42,6 @@ constexpr int kEndSeconds = 20;  // for tools to end and to write the rest
 struct Own {
   std::string file, directory, at_most;
   double duration = 0;
-  bool anonymous = false;  ///< each tool
   record::StoreOptions store;
   std::vector<TriggerRule> triggers;
 };
@@ -297,7 +296,7 @@ Result<std::vector<ToRecord>> tools_of(const Own& own, const std::vector<std::st
   std::vector<ToRecord> tools;
   const bool one = own.directory.empty() && own.store.last <= 0;
   const auto add = [&](std::vector<std::string> line) -> Result<void> {
-    if (own.anonymous && !line.empty())
+    if (own.store.anonymous && !line.empty())
       line.insert(line.begin() + (line[0] == "coretap" && line.size() > 1 ? 2 : 1), "--anonymous");
     auto tool = to_record(std::move(line));
     if (!tool) return tool.error();
@@ -441,7 +440,7 @@ int run_record(const Config& config, const std::vector<std::string>& words) {
   if (own.file.empty() && own.directory.empty() && !keeps)
     return fail(usage("there is no file to record into",
                       "--output FILE for one tool, --dir DIRECTORY for several, or --last TIME"));
-  own.anonymous = own.store.anonymous = config.given("anonymous");
+  own.store.anonymous = config.given("anonymous");
   auto tools = tools_of(own, words);
   if (!tools) return fail(tools.error());
   if (keeps && own.directory.empty()) own.directory = usual_directory();

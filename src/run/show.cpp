@@ -30,7 +30,6 @@
 #include "program/session.hpp"
 #include "record/replay.hpp"
 #include "record/store.hpp"
-#include "reports/histogram.hpp"
 #include "reports/reporter.hpp"
 #include "run/recording.hpp"
 #include "run/run.hpp"
@@ -58,7 +57,7 @@ class Showing {
   Showing& operator=(const Showing&) = delete;
 
   Result<int> run(const record::Replay::Mark& begin) {
-    // The first report of a state is of the begin, others are of the time since then.
+    // The first report of a state is of the start, others are of the time since then.
     shown_ns_ = reporter_->immediate() ? 0 : begin.monotonic_ns;
     learn_names(s_);
     s_.names.targets = unpacked(recalled(Ask::targets, "", [] { return std::string(); }));
@@ -260,14 +259,14 @@ Result<std::vector<std::string>> leave_out_lacking(Tool& tool, const record::Rep
   if (lacks.empty()) return lines;
   hold_clock(begin.monotonic_ns);
   const auto by = printable(replay.head().coretap);
-  if (!tool.report->without(lacks, lines))
+  auto without = tool.report.without(lacks, lines);
+  if (!without)
     return Error{fmt::format("{}: coretap {} has recorded it without {}", path, by,
                              printable(lacks.front().member)),
                  {},
                  "show it with that version",
                  kUnsupported};
-  lines.clear();
-  tool.report = tool.report.without(lacks, lines);
+  tool.report = std::move(*without);
   for (auto& line : lines) line += fmt::format(" (made by coretap {})", by);
   return lines;
 }
@@ -390,7 +389,7 @@ Result<int> show(record::Replay& replay, const std::vector<std::string>& paths,
   }
   if (to) {
     s.out = Sink(*to);
-    s.quiet = true;
+    s.quiet = s.fine_slots = true;
   } else {
     if (auto r = redirect(s); !r) return r.error();
     confine(s.file || tool.report->reporter()->keeps_file() ||
@@ -596,10 +595,7 @@ Result<std::string> recording_as_json(const std::string& path) {
   const Recalling recalling(replay);
   const Fd file(memfd_create("shown", MFD_CLOEXEC));
   if (!file) return system_error("cannot make a file in memory", errno);
-  prints_fine_slots = true;
-  auto status = show(replay, {path}, {"--json"}, file.get());
-  prints_fine_slots = false;
-  if (!status) return status.error();
+  if (auto status = show(replay, {path}, {"--json"}, file.get()); !status) return status.error();
   std::string text(static_cast<std::size_t>(lseek(file.get(), 0, SEEK_END)), '\0');
   text.resize(read_bytes(file.get(), 0, text.data(), text.size()));
   return text;

@@ -123,6 +123,18 @@ const HotSpotTables::Field* HotSpotTables::field(std::string_view name) const {
   return at == fields_.end() ? nullptr : &at->second;
 }
 
+std::optional<std::uint64_t> HotSpotTables::offset(std::string_view name) const {
+  const auto* known = field(name);
+  if (!known || known->is_static || known->at >= kMostFieldOffset) return {};
+  return known->at;
+}
+
+std::optional<std::uint64_t> HotSpotTables::address(std::string_view name) const {
+  const auto* known = field(name);
+  if (!known || !known->is_static) return {};
+  return known->at;
+}
+
 std::optional<std::uint64_t> HotSpotTables::size_of(std::string_view type) const {
   auto at = types_.find(type);
   if (at == types_.end()) return {};
@@ -131,7 +143,7 @@ std::optional<std::uint64_t> HotSpotTables::size_of(std::string_view type) const
 
 namespace {
 
-constexpr std::uint64_t kMostFieldOffset = 4096, kMostBlobBytes = RUNTIME_HOTSPOT_BLOB;
+constexpr std::uint64_t kMostBlobBytes = RUNTIME_HOTSPOT_BLOB;
 constexpr std::uint64_t kMostCodeCache = 1ULL << 32;
 // Versions whose interpreter has the frames that the kernel program knows.
 constexpr std::uint32_t kOldest = 11, kNewest = 25;
@@ -141,16 +153,20 @@ class Offsets {
  public:
   explicit Offsets(const HotSpotTables& tables) : tables_(tables) {}
 
-  __u16 of(std::string_view name) { return checked(tables_.field(name)); }
+  __u16 of(std::string_view name) {
+    const auto offset = tables_.offset(name);
+    fits &= offset.has_value();
+    return static_cast<__u16>(offset.value_or(0));
+  }
   __u16 size(std::string_view type) {
     const auto size = tables_.size_of(type).value_or(0);
-    fits &= size && size < kMostFieldOffset;
+    fits &= size && size < HotSpotTables::kMostFieldOffset;
     return static_cast<__u16>(size);
   }
   /// The size of an integer field; `of`: its offset.
   __u16 number(std::string_view name, __u16& of) {
+    of = this->of(name);
     const auto* field = tables_.field(name);
-    of = checked(field);
     if (field && field->type == "int") return 4;
     if (field && (field->type == "u2" || field->type == "uint16_t" || field->type == "int16_t"))
       return 2;
@@ -159,27 +175,17 @@ class Offsets {
   }
   /// An address, or an offset in place of it; true: the latter.
   bool either(std::string_view address, std::string_view offset, __u16& of) {
-    const auto* field = tables_.field(address);
-    of = checked(field ? field : tables_.field(offset));
-    return !field;
+    of = first_of(address, offset);
+    return !has(address);
   }
   __u16 first_of(std::string_view name, std::string_view other) {
-    const auto* field = tables_.field(name);
-    return checked(field ? field : tables_.field(other));
+    return of(has(name) ? name : other);
   }
   bool has(std::string_view name) const { return tables_.field(name) != nullptr; }
 
   bool fits = true;
 
  private:
-  __u16 checked(const HotSpotTables::Field* field) {
-    if (!field || field->is_static || field->at >= kMostFieldOffset) {
-      fits = false;
-      return 0;
-    }
-    return static_cast<__u16>(field->at);
-  }
-
   const HotSpotTables& tables_;
 };
 
@@ -231,15 +237,9 @@ class Variables {
   Variables(const Memory& memory, const HotSpotTables& tables) : memory_(memory), tables_(tables) {}
 
   std::uint64_t word(std::uint64_t address) { return number<std::uint64_t>(address); }
-  std::uint64_t value_of(std::string_view name) {
-    const auto* field = tables_.field(name);
-    if (!field || !field->is_static) return fail();
-    return word(field->at);
-  }
+  std::uint64_t value_of(std::string_view name) { return word(known(tables_.address(name))); }
   std::uint32_t half_of(std::string_view name) {
-    const auto* field = tables_.field(name);
-    if (!field || !field->is_static) return static_cast<std::uint32_t>(fail());
-    return number<std::uint32_t>(field->at);
+    return number<std::uint32_t>(known(tables_.address(name)));
   }
   std::uint64_t member(std::uint64_t object, std::string_view name) {
     return word(object + offset(name));
@@ -247,18 +247,14 @@ class Variables {
   std::uint32_t half(std::uint64_t object, std::string_view name) {
     return number<std::uint32_t>(object + offset(name));
   }
-  std::uint64_t offset(std::string_view name) {
-    const auto* field = tables_.field(name);
-    if (!field || field->is_static || field->at >= kMostFieldOffset) return fail();
-    return field->at;
-  }
+  std::uint64_t offset(std::string_view name) { return known(tables_.offset(name)); }
 
   bool readable = true;
 
  private:
-  std::uint64_t fail() {
-    readable = false;
-    return 0;
+  std::uint64_t known(std::optional<std::uint64_t> place) {
+    readable &= place.has_value();
+    return place.value_or(0);
   }
   template <class Number>
   Number number(std::uint64_t address) {

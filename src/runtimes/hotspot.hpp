@@ -33,6 +33,7 @@ using Memory = std::function<bool(std::uint64_t address, std::span<char> to)>;
 class HotSpotTables {
  public:
   static constexpr std::size_t kMostFields = 1 << 14, kMostTypes = 1 << 13;
+  static constexpr std::uint64_t kMostFieldOffset = 4096;
 
   struct Field {
     bool is_static = false;
@@ -47,6 +48,10 @@ class HotSpotTables {
 
   /// By "Type::_field"; of several names the first one that exists.
   const Field* field(std::string_view name) const;
+  /// Of a member; nothing: there is none, or it is too far away.
+  std::optional<std::uint64_t> offset(std::string_view name) const;
+  /// Of a static variable.
+  std::optional<std::uint64_t> address(std::string_view name) const;
   std::optional<std::uint64_t> size_of(std::string_view type) const;
 
  private:

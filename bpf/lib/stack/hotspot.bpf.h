@@ -450,6 +450,21 @@ inline_ void hotspot_text(struct hotspot_layout *at, u64 symbol, struct runtime_
 	to->kind = RUNTIME_UTF8;
 }
 
+/* The same of the Symbol whose index in a ConstantPool is at this address. */
+inline_ void hotspot_pool_text(struct hotspot_layout *at, u64 constants, u64 index_at,
+			       struct runtime_text *to, char *chars, const u32 room)
+{
+	u64 symbol;
+	u32 length = 0;
+	u16 index = 0;
+
+	bpf_probe_read_user(&index, sizeof(index), (void *)index_at);
+	bpf_probe_read_user(&length, sizeof(length), (void *)(constants + at->pool_length));
+	if (index && index < length &&
+	    runtime_read(constants + at->pool_bytes + index * 8UL, &symbol))
+		hotspot_text(at, symbol, to, chars, room);
+}
+
 /* The names of a method and its class. A separate function, for its stack. */
 __noinline int hotspot_describe_method(u64 method)
 {
@@ -457,8 +472,6 @@ __noinline int hotspot_describe_method(u64 method)
 	struct runtime_record *record;
 	struct hotspot_layout *at;
 	u64 const_method, constants, class, name, own;
-	u32 length = 0;
-	u16 index = 0;
 
 	/* Up to 6.7 the verifier checks this function even if it is not called. */
 	if (!runtimes || !w)
@@ -475,12 +488,8 @@ __noinline int hotspot_describe_method(u64 method)
 	if (!runtime_read(class + at->class_name, &name))
 		return 0;
 	hotspot_text(at, name, &record->code.file, record->code.file_text, RUNTIME_FILE_NAME);
-	bpf_probe_read_user(&index, sizeof(index), (void *)(const_method + at->name_index));
-	bpf_probe_read_user(&length, sizeof(length), (void *)(constants + at->pool_length));
-	if (!index || index >= length ||
-	    !runtime_read(constants + at->pool_bytes + index * 8UL, &name))
-		return 0;
-	hotspot_text(at, name, &record->code.name, record->code.name_text, RUNTIME_NAME);
+	hotspot_pool_text(at, constants, const_method + at->name_index, &record->code.name,
+			  record->code.name_text, RUNTIME_NAME);
 	return 0;
 }
 
@@ -493,9 +502,9 @@ __noinline int hotspot_describe_source(u64 method)
 	struct runtime_record *record;
 	struct hotspot_layout *at;
 	struct runtime_text text = {};
-	u64 const_method, constants, name, begin, end;
-	u32 size = 0, length = 0, bytes;
-	u16 index = 0, flags = 0, code = 0;
+	u64 const_method, constants, begin, end;
+	u32 size = 0, bytes;
+	u16 flags = 0, code = 0;
 
 	if (!runtimes || !w)
 		return 0;
@@ -507,11 +516,8 @@ __noinline int hotspot_describe_source(u64 method)
 	    !runtime_read(const_method + at->constants, &constants))
 		return 0;
 	__builtin_memset(record->code.lines, 0, HOTSPOT_SOURCE);
-	bpf_probe_read_user(&index, sizeof(index), (void *)(constants + at->source_file));
-	bpf_probe_read_user(&length, sizeof(length), (void *)(constants + at->pool_length));
-	if (index && index < length &&
-	    runtime_read(constants + at->pool_bytes + index * 8UL, &name))
-		hotspot_text(at, name, &text, record->code.lines, HOTSPOT_SOURCE);
+	hotspot_pool_text(at, constants, constants + at->source_file, &text, record->code.lines,
+			  HOTSPOT_SOURCE);
 	record->code.lines[HOTSPOT_SOURCE - 1] = 0;
 	bpf_probe_read_user(&flags, sizeof(flags), (void *)(const_method + at->const_method_flags));
 	bpf_probe_read_user(&size, sizeof(size), (void *)(const_method + at->const_method_size));

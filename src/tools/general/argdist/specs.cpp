@@ -321,11 +321,8 @@ bool Specs::take(std::string_view bytes) {
 
 Result<void> compile_specs(Session& s) {
   auto& specs = *s.config.own<Held>().specs;
-  if (replaying()) {
-    if (!specs.take(recalled(Ask::report, "specs", [] { return std::string(); })))
-      return expression::other_values();
-    return {};
-  }
+  if (replaying())
+    return expression::take_recorded("specs", [&](auto bytes) { return specs.take(bytes); });
   WordTypes kernel_types(s.plan.targets, s.kernel);
   Made made{WordsCode(s.plan.targets)};
   std::size_t most = 0;

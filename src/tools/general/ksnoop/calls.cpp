@@ -273,11 +273,8 @@ bool Calls::take(std::string_view bytes) {
 
 Result<void> compile_calls(Session& s) {
   auto& calls = *s.config.own<Held>().calls;
-  if (replaying()) {
-    if (!calls.take(recalled(Ask::report, "calls", [] { return std::string(); })))
-      return expression::other_values();
-    return {};
-  }
+  if (replaying())
+    return expression::take_recorded("calls", [&](auto bytes) { return calls.take(bytes); });
   WordTypes kernel_types(s.plan.targets, s.kernel);
   const auto most = static_cast<std::uint32_t>(s.config.number("value-size", kMostBytes));
   WordsCode made(s.plan.targets);

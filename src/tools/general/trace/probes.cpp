@@ -129,8 +129,9 @@ Result<void> compile_probes(Session& s) {
   probes.names = &s.names;
   probes.values_at = offset_of_values(s.config);
   if (replaying()) {
-    if (!probes.take(recalled(Ask::report, "probes", [] { return std::string(); })))
-      return expression::other_values();
+    auto taken =
+        expression::take_recorded("probes", [&](auto bytes) { return probes.take(bytes); });
+    if (!taken) return taken;
     if (probes.names_kernel) s.names.learn(as::symbol, s.kernel);
     return {};
   }
