@@ -18,7 +18,14 @@ namespace coretap {
 
 namespace symbols {
 class NumberedFiles;
-}
+
+struct SourceFrame {
+  std::string function = {};  ///< as the linker has it, else as in the source; empty: unknown
+  std::string file = {};      ///< with its directory; empty: unknown
+  std::uint32_t line = 0;     ///< 0: unknown
+  bool inlined = false;       ///< part of the next frame's function
+};
+}  // namespace symbols
 
 /// A file whose code runs in processes.
 struct CodeFile {
@@ -51,6 +58,8 @@ struct Symbol {
   bool interpreted = false;  ///< code of a scripting language
   std::string source;        ///< its file; empty: unknown
   std::uint32_t line = 0;    ///< in that file; 0: unknown
+  /// Of a runtime's compiled code: functions whose code is part of it, innermost first.
+  std::vector<symbols::SourceFrame> inlined = {};
 
   bool known() const { return !name.empty(); }
 };

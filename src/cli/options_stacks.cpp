@@ -111,10 +111,10 @@ std::vector<Option> code() {
     };
     return option;
   };
-  return {only("native-only", "no frames of interpreted code (Python, JavaScript, Java)",
+  return {only("native-only", "no frames of interpreted code (Python, JavaScript, Java, PHP)",
                Stacks::native),
           only("runtime-only",
-               "of user stacks with interpreted code (Python, JavaScript, Java), only its frames",
+               "of user stacks with interpreted code (Python, JavaScript, Java, PHP), only its frames",
                Stacks::interpreted)};
 }
 

@@ -236,6 +236,11 @@ std::string Anonymous::symbol(std::string_view answer) const {
       if (!take_varint(rest, number)) return {};
     const auto numbers = texts[kNumbers].substr(0, texts[kNumbers].size() - rest.size());
     texts[kNumbers] = numbers + path(rest);
+    // Functions that are part of it: a name, the line, the file's name.
+    for (auto at = kPath; at + 2 < texts.size(); at += 3) {
+      texts[at] = with_paths(texts[at]);
+      texts[at + 2] = path(texts[at + 2]);
+    }
   } else if (texts.size() > kPath) {
     const bool same = path(texts[kPath]) == texts[kPath];
     if (!same) texts[kModule] = path(texts[kModule]);

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "runtimes/hotspot.hpp"
+#include "runtimes/hotspot_methods.hpp"
 #include "runtimes/line_table.hpp"
 #include "runtimes/runtimes.hpp"
 
@@ -101,8 +101,17 @@ bool CodeNames::take(const void* record, std::size_t size) {
     if (auto of = class_name(code.file); !of.empty()) code.function = of + "." + code.function;
     code.file = std::string(sent.substr(0, std::min(sent.find('\0'), sent.size())));
     code.lines = sent.substr(std::min<std::size_t>(HOTSPOT_SOURCE, sent.size()));
-    code.first = hotspot_line(from.minor, code.lines, 0);
-    if (from.hotspot.nmethod) code.minor = 0;
+    if (!from.hotspot.nmethod) {
+      code.first = hotspot_line(from.minor, code.lines, 0);
+    } else if (inlined && !codes_.contains(from.number)) {
+      code.inlined = inlined(static_cast<pid_t>(from.tgid), from.hotspot);
+    }
+    if (from.hotspot.nmethod) code.minor = 0;  // its places are no bytecodes
+  } else if (code.kind == RUNTIME_PHP) {
+    // Code outside of functions has no name.
+    if (code.function.empty()) code.function = "<main>";
+    if (auto of = sent.substr(0, sent.find('\0')); !of.empty())
+      code.function = std::string(of) + "::" + code.function;
   } else {
     code.lines = sent;
   }
@@ -110,7 +119,7 @@ bool CodeNames::take(const void* record, std::size_t size) {
   if (!is_new) {
     if (code.kind == RUNTIME_V8 && (!code.first || !at->second.first))
       code.first = at->second.first = std::max(code.first, at->second.first);
-    if (at->second != code) at->second.ambiguous = true;
+    if (!at->second.is_same(code)) at->second.ambiguous = true;
     return true;
   }
   at->second = std::move(code);
@@ -130,7 +139,7 @@ void CodeNames::drop_oldest() {
   }
 }
 
-RuntimeFrame CodeNames::find(std::uint64_t word) const {
+RuntimeFrame CodeNames::find(std::uint64_t word, bool exact) const {
   const auto number = (word & ~(STACK_RUNTIME | STACK_EXACT)) >> RUNTIME_PLACE_BITS;
   const auto place = word & RUNTIME_PLACE_MASK;
   if (!number) return {.function = mark_of(word)};
@@ -141,6 +150,19 @@ RuntimeFrame CodeNames::find(std::uint64_t word) const {
   if (code.kind == RUNTIME_HOTSPOT && code.minor && place)  // interpreted
     if (auto line = hotspot_line(code.minor, code.lines, static_cast<std::uint32_t>(place - 1)))
       frame.line = line;
+  if (code.kind == RUNTIME_PHP && place) frame.line = static_cast<std::uint32_t>(place);
+  if (code.inlined && place) {
+    auto calls = code.inlined->at(static_cast<std::uint32_t>(place), exact);
+    for (std::size_t i = 0; i < calls.size(); i++) {
+      if (i + 1 == calls.size())
+        frame.line = calls[i].line;
+      else
+        frame.inlined.push_back({.function = calls[i].method->function,
+                                 .file = calls[i].method->file,
+                                 .line = calls[i].line,
+                                 .inlined = true});
+    }
+  }
   if (code.kind != RUNTIME_PYTHON) return frame;
   if (auto line = line_at(code.minor, code.lines, code.first, static_cast<std::uint32_t>(place));
       line && *line < kMostLine)

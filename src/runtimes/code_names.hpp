@@ -3,21 +3,27 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
+#include <memory>
 #include <string>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
+#include "coretap/symbols.hpp"
 #include "lib/stack/runtime.h"
+#include "runtimes/hotspot_scopes.hpp"
 #include "runtimes/v8.hpp"
 
 namespace coretap::runtimes {
 
 /// A frame of interpreted code. All texts come from the process: untrusted.
 struct RuntimeFrame {
-  std::string function;    ///< empty: its name was not received
-  std::string file;        ///< as the program names it
-  std::uint32_t line = 0;  ///< 0: unknown
-  bool shown = true;       ///< false: code of the interpreter's own
+  std::string function;                            ///< empty: its name was not received
+  std::string file;                                ///< as the program names it
+  std::uint32_t line = 0;                          ///< 0: unknown
+  bool shown = true;                               ///< false: code of the interpreter's own
+  std::vector<symbols::SourceFrame> inlined = {};  ///< calls within it, innermost first
 };
 
 class CodeNames {
@@ -31,8 +37,12 @@ class CodeNames {
   /// True if the record is about a code object.
   bool take(const void* record, std::size_t size);
   /// `word`: a frame with STACK_RUNTIME. Marks have a text in brackets as function.
-  RuntimeFrame find(std::uint64_t word) const;
+  /// `exact`: it is an instruction, not a return address.
+  RuntimeFrame find(std::uint64_t word, bool exact = false) const;
   std::size_t bytes() const { return bytes_; }
+
+  /// For HotSpot's compiled code; asked when a record comes. Null: not known.
+  std::function<std::shared_ptr<const InlinedMethods>(pid_t, const hotspot_code&)> inlined;
 
  private:
   struct Code {
@@ -41,10 +51,15 @@ class CodeNames {
     bool ambiguous = false;  ///< two code objects have this number
     std::uint32_t first = 0;
     std::string function, file, lines;
+    std::shared_ptr<const InlinedMethods> inlined = {};
 
-    bool operator==(const Code&) const = default;
+    bool is_same(const Code& other) const {
+      return kind == other.kind && minor == other.minor && first == other.first &&
+             function == other.function && file == other.file && lines == other.lines;
+    }
     std::size_t bytes() const {
-      return sizeof(Code) + function.size() + file.size() + lines.size();
+      return sizeof(Code) + function.size() + file.size() + lines.size() +
+             (inlined ? inlined->bytes() : 0);
     }
   };
   void drop_oldest();

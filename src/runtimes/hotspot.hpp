@@ -1,21 +1,19 @@
-// HotSpot (the Java virtual machine) in an ELF file and in processes: where its structures have
-// their fields, from the tables that it has for debuggers (src/hotspot/share/runtime/vmStructs.cpp
-// in its sources). Untrusted input.
+// HotSpot (the Java virtual machine) in an ELF file and in processes. Untrusted input.
 #pragma once
 #include <sys/types.h>
 
+#include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
-#include <span>
-#include <string>
 #include <string_view>
-#include <unordered_map>
-#include <vector>
+#include <variant>
 
 #include "lib/stack/runtime.h"
+#include "runtimes/hotspot_scopes.hpp"
+#include "runtimes/hotspot_tables.hpp"
+#include "runtimes/read_budget.hpp"
 #include "runtimes/v8.hpp"
 
 namespace coretap::runtimes {
@@ -26,43 +24,16 @@ constexpr std::string_view kHotSpotMark = "gHotSpotVMStructs";
 /// these when it is loaded. `base`: as for runtime_in().
 std::optional<runtime_file> hotspot_in(int fd, std::uint64_t base);
 
-/// Memory of one process.
-using Memory = std::function<bool(std::uint64_t address, std::span<char> to)>;
-
-/// The tables of one process: offsets of fields, addresses of static ones, and sizes of types.
-class HotSpotTables {
- public:
-  static constexpr std::size_t kMostFields = 1 << 14, kMostTypes = 1 << 13;
-  static constexpr std::uint64_t kMostFieldOffset = 4096;
-
-  struct Field {
-    bool is_static = false;
-    std::uint64_t at = 0;  ///< offset or address
-    std::string type;
-  };
-
-  /// `structs`, `types`: addresses of the variables that point to the tables. Nothing: the library
-  /// has not filled them yet, or they are not as expected.
-  static std::optional<HotSpotTables> read(const Memory& memory, std::uint64_t structs,
-                                           std::uint64_t types);
-
-  /// By "Type::_field"; of several names the first one that exists.
-  const Field* field(std::string_view name) const;
-  /// Of a member; nothing: there is none, or it is too far away.
-  std::optional<std::uint64_t> offset(std::string_view name) const;
-  /// Of a static variable.
-  std::optional<std::uint64_t> address(std::string_view name) const;
-  std::optional<std::uint64_t> size_of(std::string_view type) const;
-
- private:
-  std::map<std::string, Field, std::less<>> fields_;
-  std::map<std::string, std::uint64_t, std::less<>> types_;
+enum class HotSpotState {
+  starting,  ///< its variables are not set yet
+  unknown,   ///< a version whose structures are not known
 };
 
-/// The kernel program's facts about a process. Nothing: HotSpot has not started yet, or its
-/// structures are not known.
-std::optional<hotspot_process> hotspot_process_of(const Memory& memory, const HotSpotTables& tables,
-                                                  std::uint64_t library, std::uint64_t library_end);
+/// The kernel program's facts about a process.
+std::variant<hotspot_process, HotSpotState> hotspot_process_of(const Memory& memory,
+                                                               const HotSpotTables& tables,
+                                                               std::uint64_t library,
+                                                               std::uint64_t library_end);
 
 /// The processes with HotSpot, as the kernel program has them.
 class HotSpots {
@@ -71,31 +42,45 @@ class HotSpots {
   HotSpots(int map, ReadMemory read) : map_(map), read_(std::move(read)) {}
 
   /// A process in the kernel program's map, as long as this exists.
-  struct Process {
-    std::uint32_t index = 0;
-    std::shared_ptr<std::vector<bool>> used;
-    ~Process() {
-      if (used) (*used)[index] = false;
-    }
+  class Process {
+   public:
+    Process(HotSpots& in, std::uint32_t index) : index(index), in_(in) {}
+    ~Process() { in_.known_.erase(index); }
+    Process(const Process&) = delete;
+    Process& operator=(const Process&) = delete;
+
+    const std::uint32_t index;
+
+   private:
+    HotSpots& in_;
   };
   struct Library {
     std::uint64_t bias = 0;            ///< of its code's mapping
     std::uint64_t begin = 0, end = 0;  ///< of its code
   };
-  /// Null: HotSpot has not started yet, or its structures are not known, or there are too many.
-  std::shared_ptr<const Process> add(pid_t pid, const runtime_file& file, const Library& library);
+  /// Unknown: also if there are too many.
+  std::variant<std::shared_ptr<const Process>, HotSpotState> add(pid_t pid,
+                                                                 const runtime_file& file,
+                                                                 const Library& library);
+
+  /// Of compiled code that the kernel program has met. Null: its process has ended, the code was
+  /// freed, or too much was read within a second.
+  std::shared_ptr<const InlinedMethods> inlined(pid_t pid, const hotspot_code& code);
 
  private:
+  /// Bytes that are read at once, and in each second: a process could show ever new code.
+  static constexpr std::size_t kMostRead = 32 << 20;
+
+  struct Known {
+    pid_t pid = 0;
+    hotspot_layout layout{};
+    std::optional<HotSpotScopes> scopes;
+  };
+
   int map_;
   ReadMemory read_;
-  std::shared_ptr<std::vector<bool>> used_ = std::make_shared<std::vector<bool>>(HOTSPOT_PROCESSES);
+  std::map<std::uint32_t, Known> known_;  // by index
+  ReadBudget budget_{kMostRead};
 };
-
-/// The line of a bytecode, from a ConstMethod's table (CompressedLineNumberReadStream in its
-/// sources) of this version; 0: not known.
-std::uint32_t hotspot_line(unsigned version, std::string_view table, std::uint32_t bytecode);
-
-/// "java/lang/Object" as the language has it; without what distinguishes a class made at run time.
-std::string class_name(std::string_view internal);
 
 }  // namespace coretap::runtimes

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "runtimes/hotspot.hpp"
+#include "runtimes/php.hpp"
 #include "runtimes/python.hpp"
 #include "runtimes/v8.hpp"
 #include "symbols/elf_symbols.hpp"
@@ -10,11 +11,12 @@
 namespace coretap::runtimes {
 
 std::optional<runtime_file> runtime_in(int fd, std::uint64_t base) {
-  constexpr std::array kMarks = {kPythonMark, kV8Mark, kHotSpotMark};
+  constexpr std::array kMarks = {kPythonMark, kV8Mark, kHotSpotMark, kPhpMark};
   const auto found = symbols::find_exported(fd, kMarks);
   if (found[0].address) return python_in(fd, base);
   if (found[1].address) return v8_in(fd);
   if (found[2].address) return hotspot_in(fd, base);
+  if (found[3].address) return php_in(fd, base);
   return {};
 }
 
@@ -33,11 +35,13 @@ std::string_view name_of(runtime_kind kind) {
       return "[v8]";
     case RUNTIME_HOTSPOT:
       return "[java]";
+    case RUNTIME_PHP:
+      return "[php]";
     default:
       return "[unknown]";
   }
 }
 
-bool has_loop(runtime_kind kind) { return kind == RUNTIME_PYTHON; }
+bool has_loop(runtime_kind kind) { return kind == RUNTIME_PYTHON || kind == RUNTIME_PHP; }
 
 }  // namespace coretap::runtimes

@@ -239,17 +239,6 @@ bool SourceLines::is_there(pid_t pid, const runtime_source& source) const {
          id == source.id;
 }
 
-bool SourceLines::may_read(std::size_t bytes) {
-  const auto now = std::chrono::steady_clock::now();
-  if (now - since_ >= std::chrono::seconds(1)) {
-    since_ = now;
-    left_ = kMostRead;
-  }
-  if (bytes > left_) return false;
-  left_ -= bytes;
-  return true;
-}
-
 const SourceLines::Source* SourceLines::find(pid_t pid, const runtime_source& source) {
   auto known = std::ranges::find_if(sources_, [&](auto& s) {
     return s.pid == pid && s.script == source.script && s.object == source.object &&
@@ -261,7 +250,7 @@ const SourceLines::Source* SourceLines::find(pid_t pid, const runtime_source& so
   }
   const auto bytes = std::size_t{source.length} * source.width;
   if (!read_ || pid <= 0 || !source.chars || bytes > kMostSource || !is_there(pid, source) ||
-      !may_read(bytes))
+      !budget_.take(bytes))
     return nullptr;
   Source made{pid, source.script, source.object, source.id, {}};
   LineEnds ends(source.width);

@@ -2,7 +2,6 @@
 #pragma once
 #include <sys/types.h>
 
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <list>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "lib/stack/runtime.h"
+#include "runtimes/read_budget.hpp"
 
 namespace coretap::runtimes {
 
@@ -50,12 +50,11 @@ class SourceLines {
   };
   bool is_there(pid_t pid, const runtime_source& source) const;
   const Source* find(pid_t pid, const runtime_source& source);
-  bool may_read(std::size_t bytes);
 
   ReadMemory read_;
   std::list<Source> sources_;  // the last used first
-  std::size_t lines_ = 0, left_ = kMostRead;
-  std::chrono::steady_clock::time_point since_{};  // with this much left
+  std::size_t lines_ = 0;
+  ReadBudget budget_{kMostRead};
 };
 
 }  // namespace coretap::runtimes

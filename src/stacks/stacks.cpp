@@ -117,11 +117,18 @@ void Stacks::add_inlined(Frames& frames, std::vector<FramePlace>* places, FrameL
 
 void Stacks::add_interpreted(Frames& frames, std::vector<FramePlace>* places,
                              const Symbol& symbol) const {
-  frames.push_back(symbol.name);
-  if (places)
-    places->push_back({.function = symbol.name, .object = symbol.module, .interpreted = true});
-  place_line(frames, places, {.file = symbol.source, .line = symbol.line});
-  if (style_.modules) frames.back() += fmt::format(" ({})", symbol.module);
+  const auto add = [&](const symbols::SourceFrame& frame) {
+    frames.push_back(frame.function);
+    if (places)
+      places->push_back({.function = frame.function,
+                         .object = symbol.module,
+                         .inlined = frame.inlined,
+                         .interpreted = true});
+    place_line(frames, places, frame);
+    if (style_.modules) frames.back() += fmt::format(" ({})", symbol.module);
+  };
+  for (auto& frame : symbol.inlined) add(frame);
+  add({.function = symbol.name, .file = symbol.source, .line = symbol.line});
 }
 
 Frames Stacks::kernel(const stack& s, std::vector<FramePlace>* places) {
@@ -160,9 +167,9 @@ std::optional<Error> Stacks::take_kernel_failure() {
 namespace {
 
 /// Without a name: code of the interpreter itself, which is not shown.
-Symbol interpreted_symbol(std::uint64_t word, const runtimes::CodeNames* codes) {
+Symbol interpreted_symbol(std::uint64_t word, bool exact, const runtimes::CodeNames* codes) {
   auto live = [&] {
-    auto frame = codes ? codes->find(word) : runtimes::RuntimeFrame();
+    auto frame = codes ? codes->find(word, exact) : runtimes::RuntimeFrame();
     const auto runtime = std::string(runtimes::name_of(runtimes::kind_of(word)));
     if (frame.function.empty()) frame.function = runtime;
     Symbol symbol{.name = frame.shown ? std::move(frame.function) : "",
@@ -172,9 +179,12 @@ Symbol interpreted_symbol(std::uint64_t word, const runtimes::CodeNames* codes) 
     symbol.interpreted = true;
     symbol.source = std::move(frame.file);
     symbol.line = frame.line;
+    symbol.inlined = std::move(frame.inlined);
     return symbol;
   };
-  return recall ? symbols::recalled(Ask::user_symbol, {0, 0, word, false}, live) : live();
+  // Only of compiled code, a leaf differs from a frame with the same word that has made a call.
+  const bool leaf = exact && !(word & STACK_EXACT) && runtimes::kind_of(word) == RUNTIME_HOTSPOT;
+  return recall ? symbols::recalled(Ask::user_symbol, {0, 0, word, leaf}, live) : live();
 }
 
 }  // namespace
@@ -182,9 +192,9 @@ Symbol interpreted_symbol(std::uint64_t word, const runtimes::CodeNames* codes) 
 Symbol Stacks::user_symbol(pid_t tgid, const UserStack& s, std::uint32_t frame,
                            const Numbered& numbered) {
   const auto ip = s.frames[frame];
-  if (ip & STACK_RUNTIME) return interpreted_symbol(ip, numbered.codes);
-  const auto* files = numbered.files;
   const bool exact = frame == 0 || (ip & STACK_EXACT);
+  if (ip & STACK_RUNTIME) return interpreted_symbol(ip, exact, numbered.codes);
+  const auto* files = numbered.files;
   auto live = [&] {
     return files && (ip & STACK_IN_FILE)
                ? user_symbols().find_in_file(*files, ip, tgid, exact)

@@ -27,7 +27,12 @@ std::string bytes_of(const Symbol& symbol) {
     numbers += symbol.source;
   }
   texts.push_back(std::move(numbers));
-  if (symbol.file) {
+  for (auto& inlined : symbol.inlined) {
+    std::string line;
+    put_varint(line, inlined.line);
+    texts.insert(texts.end(), {inlined.function, std::move(line), inlined.file});
+  }
+  if (symbol.file && !symbol.interpreted) {
     std::string segments;
     for (auto& segment : symbol.file->segments) {
       put_varint(segments, segment.offset);
@@ -67,6 +72,15 @@ Symbol symbol_of(std::string_view bytes) {
   if (symbol.interpreted && take_varint(numbers, line)) {
     symbol.line = static_cast<std::uint32_t>(line);
     symbol.source = numbers;
+    // The functions that are part of it, three texts each.
+    for (std::size_t i = 4; i + 2 < texts.size(); i += 3) {
+      std::string_view rest = texts[i + 1];
+      if (!take_varint(rest, line)) break;
+      symbol.inlined.push_back({.function = texts[i],
+                                .file = texts[i + 2],
+                                .line = static_cast<std::uint32_t>(line),
+                                .inlined = true});
+    }
   }
   if ((flags & kInFile) && texts.size() == 7) symbol.file = file_of(texts, flags & kProgram);
   return symbol;

@@ -11,15 +11,9 @@
 #include <vector>
 
 #include "coretap/fd.hpp"
+#include "coretap/symbols.hpp"
 
 namespace coretap::symbols {
-
-struct SourceFrame {
-  std::string function = {};  ///< as the linker has it, else as in the source; empty: unknown
-  std::string file = {};      ///< with its directory; empty: unknown
-  std::uint32_t line = 0;     ///< 0: unknown
-  bool inlined = false;       ///< part of the next frame's function
-};
 
 struct SourcePlace {
   std::vector<SourceFrame> frames = {};  ///< innermost first

@@ -220,15 +220,20 @@ bool Processes::tell(const Process& process, bool looked) {
 
 /// False: it has HotSpot, which may not have started yet.
 bool Processes::find_hotspot(pid_t tgid, Process& process) {
-  if (!hotspots || process.hotspot) return true;
+  if (!hotspots || process.hotspot || process.hotspot_unknown) return true;
   for (std::size_t i = 0; i < process.run->files.size(); i++) {
     const auto* file = process.run->files[i].get();
     const auto* known = file ? tables_.hotspot(*file) : nullptr;
     if (!known) continue;
     const auto& at = process.run->mappings[i];
-    process.hotspot = hotspots->add(
-        tgid, *known, {at.bias, at.start, at.start + (std::uint64_t{at.length} << 12)});
-    return process.hotspot != nullptr;
+    auto found = hotspots->add(tgid, *known,
+                               {at.bias, at.start, at.start + (std::uint64_t{at.length} << 12)});
+    if (const auto* state = std::get_if<runtimes::HotSpotState>(&found)) {
+      process.hotspot_unknown = *state == runtimes::HotSpotState::unknown;
+      return process.hotspot_unknown;
+    }
+    process.hotspot = std::get<0>(std::move(found));
+    return true;
   }
   return true;
 }

@@ -108,6 +108,7 @@ class Processes {
     std::uint16_t generation = 0;         // the current one
     Clock::time_point next_look{};
     std::shared_ptr<const runtimes::HotSpots::Process> hotspot;
+    bool hotspot_unknown = false;  ///< it has a HotSpot of a version that is not known
   };
   struct Retired {
     Clock::time_point since;

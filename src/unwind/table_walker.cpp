@@ -88,6 +88,7 @@ class TableWalker : public StackWalker {
         *tables_);
     hotspots_.emplace(fd(MapName("hotspot_processes")), read_process);
     processes_->hotspots = &*hotspots_;
+    codes_.inlined = [this](pid_t pid, auto& code) { return hotspots_->inlined(pid, code); };
     processes_->no_room = [this, &s](const std::string& path) { tell_no_room(s, path); };
     processes_->reading = [this, &s](const std::string&) { tell_progress(s); };
     if (auto r = watch_.open(); !r) {

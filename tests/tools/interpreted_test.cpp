@@ -1,5 +1,5 @@
-// Frames of Python, JavaScript and Java in user stacks, against what the programs themselves know
-// of their calls.
+// Frames of Python, JavaScript, Java and PHP in user stacks, against what the programs themselves
+// know of their calls.
 
 #include "harness.hpp"
 
@@ -7,7 +7,7 @@ namespace coretap::tooltest {
 namespace {
 
 constexpr char kInterpreter[] = "/usr/bin/python3", kNode[] = "/usr/bin/node",
-               kJava[] = "/usr/bin/java";
+               kJava[] = "/usr/bin/java", kPhp[] = "/usr/bin/php";
 
 // Calls of all kinds, 30 deep; prints its own traceback, then computes in one line.
 constexpr char kPythonCalls[] = R"py(
@@ -193,7 +193,73 @@ public class Calls {
 }
 )java";
 
-/// A script under the machine's own python3 or node.
+// As above; frames of functions written in C have no line.
+constexpr char kPhpCalls[] = R"php(<?php
+namespace App;
+function leaf(float $t): int {
+  $frames = []; $line = __LINE__; $file = __FILE__;
+  foreach (debug_backtrace(DEBUG_BACKTRACE_IGNORE_ARGS) as $f) {
+    $name = (isset($f['class']) ? $f['class'] . '::' : '') . $f['function'];
+    $frames[] = $name . ($line ? ' (' . basename($file) . ":$line)" : '');
+    $line = $f['line'] ?? 0; $file = $f['file'] ?? '';
+  }
+  $frames[] = '<main> (' . basename($file) . ":$line)";
+  echo json_encode($frames, JSON_UNESCAPED_UNICODE | JSON_UNESCAPED_SLASHES), "\n";
+  return busy($t);
+}
+function busy(float $t): int {
+  $end = microtime(true) + $t; $x = 1;
+  do { for ($i = 0; $i < 100000; $i++) $x = ($x * 3 + $i) % 1000003; } while (microtime(true) < $end);
+  return $x;
+}
+trait Shared {
+  function shared(int $n, float $t): int { return go($n - 1, $t); }
+}
+class A {
+  use Shared;
+  public int $x = 0;
+  function __construct(int $n, float $t) { if ($n) $this->x = go($n - 1, $t); }
+  function method(int $n, float $t): int { return go($n - 1, $t); }
+  static function still(int $n, float $t): int { return go($n - 1, $t); }
+  function __invoke(int $n, float $t): int { return go($n - 1, $t); }
+  function __get(string $name): int { return go((int)$name - 1, 600.0); }
+  function __call(string $name, array $a): int { return go($a[0] - 1, $a[1]); }
+  function later(int $n, float $t): \Closure { return function () use ($n, $t) { return go($n - 1, $t); }; }
+}
+function generator(int $n, float $t): \Generator { yield go($n - 1, $t); }
+function été(int $n, float $t): int { return go($n - 1, $t); }
+function caught(int $n, float $t): int {
+  try {
+    throw new \Exception("$n");
+  } catch (\Exception $e) {
+    return go((int)$e->getMessage() - 1, $t);
+  }
+}
+function go(int $n, float $t): int {
+  if ($n <= 0) return leaf($t);
+  switch ($n % 16) {
+    case 0: return (new A($n, $t))->x;
+    case 1: return (new A(0, $t))->method($n, $t);
+    case 2: return A::still($n, $t);
+    case 3: return (new A(0, $t))($n, $t);
+    case 4: return (new A(0, $t))->{$n};
+    case 5: return (new A(0, $t))->unknown($n, $t);
+    case 6: return (new A(0, $t))->later($n, $t)();
+    case 7: foreach (generator($n, $t) as $x) return $x;
+    case 8: return generator($n, $t)->current();
+    case 9: return été($n, $t);
+    case 10: return array_map(fn($m) => go($m - 1, $t), [$n])[0];
+    case 11: $a = [2, 1]; usort($a, function ($b, $c) use ($n, $t) { return go($n - 1, $t); }); return $a[0];
+    case 12: return call_user_func('App\\go', $n - 1, $t);
+    case 13: return (new \ReflectionMethod('App\\A', 'method'))->invoke(new A(0, $t), $n, $t);
+    case 14: return (new A(0, $t))->shared($n, $t);
+    default: return caught($n, $t);
+  }
+}
+go((int)$argv[1], 600.0);
+)php";
+
+/// A script under the machine's own python3, node, java or php.
 class Script : public TemporaryDirectory {
  public:
   explicit Script(std::string_view text, const char* interpreter = kInterpreter,
@@ -420,38 +486,35 @@ TEST(Interpreted, ThreadsOfJavaScript) {
   EXPECT_EQ(seen.size(), 3u);
 }
 
-/// By HotSpot's interpreter alone, its first compiler, and all of them. Functions that are inlined
-/// are not frames.
+/// By HotSpot's interpreter alone, its first compiler, and all of them; with and without methods
+/// that they inline.
 TEST(Interpreted, JavaFramesAreThoseOfItsStackTrace) {
   if (!std::filesystem::exists(std::filesystem::canonical(kJava).parent_path() / "javac"))
     GTEST_SKIP() << "no compiler beside " << kJava;
   struct Case {
     Strings flags;
     const char* calls;
-    bool lines;
   };
   for (const Case& tried :
-       {Case{{"-Xint"}, "1", true}, Case{{"-XX:TieredStopAtLevel=1", "-XX:-Inline"}, "3000", false},
-        Case{{"-XX:-Inline"}, "30000", false}}) {
+       {Case{{"-Xint"}, "1"}, Case{{"-XX:TieredStopAtLevel=1", "-XX:-Inline"}, "3000"},
+        Case{{"-XX:-Inline"}, "30000"}, Case{{"-XX:TieredStopAtLevel=1"}, "3000"},
+        Case{{}, "30000"}}) {
     SCOPED_TRACE(::testing::PrintToString(tried.flags));
     Script script(kJavaCalls, kJava, "Calls.java", tried.flags, {tried.calls});
     auto truth = Json::parse(script.process().out_lines().at(0)).strings();
     std::reverse(truth.begin(), truth.end());
     truth.pop_back();  // print()
-    // Compiled code is shown with its method's first line.
-    auto plain = [&](std::string frame) {
-      if (!tried.lines) frame.resize(frame.find(" ("));
-      return frame;
-    };
-    for (auto& frame : truth) frame = plain(frame);
     truth.push_back("Calls.busy");
     std::uint64_t right = 0, other = 0;
     std::string example;
     for (auto& stack : folded(profiled(script.pid()))) {
       Strings frames;
-      for (auto& frame : interpreted_of(stack.frames, "java"))
-        if (frame.find("(Calls.java:") != std::string::npos) frames.push_back(plain(frame));
+      for (auto& frame : stack.frames)
+        // Its own traces leave out classes that are made for lambda expressions.
+        if (frame.starts_with("Calls") && frame.find("$$Lambda") == std::string::npos)
+          frames.push_back(frame);
       if (frames.empty()) continue;  // threads of the virtual machine
+      // Its line is known at some of its instructions only.
       if (frames.back().starts_with("Calls.busy")) frames.back() = "Calls.busy";
       if (frames == truth) {
         right += stack.count;
@@ -463,6 +526,39 @@ TEST(Interpreted, JavaFramesAreThoseOfItsStackTrace) {
     EXPECT_GE(right, 20u) << example;
     EXPECT_LE(other, right / 50) << example << "\nbut: " << ::testing::PrintToString(truth);
   }
+}
+
+TEST(Interpreted, PhpFramesAreThoseOfItsBacktrace) {
+  Script script(kPhpCalls, kPhp, "calls.php", {}, {"48"});
+  auto truth = Json::parse(script.process().out_lines().at(0)).strings();
+  std::reverse(truth.begin(), truth.end());
+  truth.back() = "App\\busy";  // leaf's line has changed
+  std::set<std::string> internal;
+  for (auto& frame : truth)
+    if (!frame.ends_with(")")) internal.insert(frame);
+  std::uint64_t right = 0, other = 0;
+  std::string example;
+  for (auto& stack : folded(profiled(script.pid()))) {
+    Strings frames;
+    for (auto& frame : stack.frames)
+      if (frame.find("(calls.php:") != std::string::npos || internal.contains(frame))
+        frames.push_back(frame);
+    if (frames.empty()) continue;  // before the file has been read
+    // The line of leaf()'s call, then busy()'s own two.
+    if (frames.back() == "App\\busy (calls.php:16)" && frames.size() > 1 &&
+        frames[frames.size() - 2] == "App\\leaf (calls.php:12)") {
+      frames.pop_back();
+      frames.back() = truth.back();
+    }
+    if (frames == truth) {
+      right += stack.count;
+    } else {
+      other += stack.count;
+      example = ::testing::PrintToString(stack.frames);
+    }
+  }
+  EXPECT_GE(right, 20u) << example;
+  EXPECT_LE(other, right / 50) << example << "\nbut: " << ::testing::PrintToString(truth);
 }
 
 /// Programs with the constants of V8, and wrong objects.

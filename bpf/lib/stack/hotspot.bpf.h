@@ -251,18 +251,23 @@ inline_ u64 hotspot_word(struct runtime_walk *r, u32 offset, u32 bytes)
 inline_ bool hotspot_method(struct walk *w, u64 method, u64 *hash, u64 *bytecodes, u32 *size)
 {
 	struct hotspot_layout *at = &w->jvm.layout;
-	u64 words[4], const_method, entry;
-	u32 from;
+	u64 words[HOTSPOT_CONST_METHOD], const_method, entry;
+	u32 from, i;
 
 	if (!method || method & 7 || !runtime_read(method + at->const_method, &const_method) ||
 	    !runtime_read(method + at->entry, &entry) ||
 	    entry - w->jvm.interpreter >= w->jvm.interpreter_end - w->jvm.interpreter ||
 	    bpf_probe_read_user(words, sizeof(words), (void *)(const_method + at->constants)))
 		return false;
-	*hash = walk_hash(walk_hash(walk_hash(0, const_method), words[0]), words[3]);
-	*bytecodes = const_method + at->const_method_bytes;
+	/* Beside the size are the indices of its names. */
 	from = (u32)at->code_size - at->constants;
-	*size = (u16)(words[from / 8 & 3] >> (from & 7) * 8);
+	i = from / 8;
+	barrier_var(i);
+	if (i >= HOTSPOT_CONST_METHOD)
+		return false;
+	*hash = walk_hash(walk_hash(walk_hash(0, const_method), words[0]), words[i]);
+	*bytecodes = const_method + at->const_method_bytes;
+	*size = (u16)(words[i] >> (from & 7) * 8);
 	return true;
 }
 
@@ -502,7 +507,7 @@ __noinline int hotspot_describe_source(u64 method)
 	struct runtime_record *record;
 	struct hotspot_layout *at;
 	struct runtime_text text = {};
-	u64 const_method, constants, begin, end;
+	u64 const_method, constants, owner, begin, end;
 	u32 size = 0, bytes;
 	u16 flags = 0, code = 0;
 
@@ -516,7 +521,10 @@ __noinline int hotspot_describe_source(u64 method)
 	    !runtime_read(const_method + at->constants, &constants))
 		return 0;
 	__builtin_memset(record->code.lines, 0, HOTSPOT_SOURCE);
-	hotspot_pool_text(at, constants, constants + at->source_file, &text, record->code.lines,
+	owner = constants;
+	if (at->source_in_class && !runtime_read(constants + at->pool_holder, &owner))
+		return 0;
+	hotspot_pool_text(at, constants, owner + at->source_file, &text, record->code.lines,
 			  HOTSPOT_SOURCE);
 	record->code.lines[HOTSPOT_SOURCE - 1] = 0;
 	bpf_probe_read_user(&flags, sizeof(flags), (void *)(const_method + at->const_method_flags));

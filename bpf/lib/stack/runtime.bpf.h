@@ -153,8 +153,8 @@ inline_ u64 runtime_number(struct walk *w, u64 code, u64 object, u64 hash)
 }
 
 /*
- * Keeps the frame pointer of the frame found last, to which no unwind table applied. Python's
- * frames, if there are any, are where these would be.
+ * Keeps the frame pointer of the frame found last, to which no unwind table applied. Frames of
+ * Python and PHP, if there are any, are where these would be.
  */
 inline_ void runtime_guessed(struct walk *w, u64 fp)
 {
@@ -162,7 +162,7 @@ inline_ void runtime_guessed(struct walk *w, u64 fp)
 	u32 n = r->guesses;
 
 	barrier_var(n);
-	if (!runtimes || n >= STACK_MOST || (r->begun && r->file.kind == RUNTIME_PYTHON))
+	if (!runtimes || n >= STACK_MOST || (r->begun && r->file.kind != RUNTIME_V8))
 		return;
 	r->guess[n] = fp << RUNTIME_GUESS_SHIFT | ((w->stack.depth - 1) & (STACK_MOST - 1));
 	r->guesses = n + 1;

@@ -16,7 +16,14 @@
 #define RUNTIME_PLACE_MASK ((1ULL << RUNTIME_PLACE_BITS) - 1)
 
 /* In the low bits of each number. */
-enum runtime_kind { RUNTIME_NONE, RUNTIME_PYTHON, RUNTIME_V8, RUNTIME_HOTSPOT, RUNTIME_KINDS };
+enum runtime_kind {
+	RUNTIME_NONE,
+	RUNTIME_PYTHON,
+	RUNTIME_V8,
+	RUNTIME_HOTSPOT,
+	RUNTIME_PHP,
+	RUNTIME_KINDS
+};
 #define RUNTIME_KIND_BITS 3
 #define RUNTIME_KIND_MASK ((1 << RUNTIME_KIND_BITS) - 1)
 
@@ -96,8 +103,9 @@ struct hotspot_layout {
 	__u16 class_constants;                      /* of an InstanceKlass */
 	__u16 symbol_length, symbol_body;           /* of a Symbol */
 	__u16 source_file;                          /* of a ConstantPool; 0: not known */
+	__u16 source_in_class;                      /* of an InstanceKlass instead */
 	__u16 version;                              /* of the virtual machine */
-	__u16 pad[3];
+	__u16 pad[2];
 };
 
 /* A part of the memory in which HotSpot keeps its code. */
@@ -112,6 +120,8 @@ struct hotspot_heap {
 #define HOTSPOT_HEAPS 3
 #define HOTSPOT_SOURCE 128
 #define HOTSPOT_LINES 2048
+#define PHP_CLASS_NAME 128
+#define HOTSPOT_CONST_METHOD 5   /* words of a ConstMethod: from its ConstantPool to its size */
 #define RUNTIME_HOTSPOT_BLOB 512 /* of a CodeBlob or nmethod, at most */
 
 struct hotspot_process {
@@ -123,15 +133,21 @@ struct hotspot_process {
 	struct hotspot_layout layout;
 };
 
+/* Offsets in the structures of one build of PHP, in bytes. */
+struct php_layout {
+	__u16 current; /* the running frame, in executor_globals; 0: a build that is not known */
+	__u16 file;    /* of a function of PHP code; its first line follows */
+};
+
 /* A file that contains an interpreter; by unwind_mapping's runtime. */
 struct runtime_file {
 	__u32 kind; /* enum runtime_kind; its layout follows, others are 0 */
 	struct python_layout python;
 	struct v8_layout v8;
-	__u32 pad;
-	__u64 runtime;              /* _PyRuntime: address minus the bias of a mapping */
-	__u64 code_type;            /* PyCode_Type, likewise */
-	__u64 eval_begin, eval_end; /* with PYTHON_OBJECTS: the evaluation loop, likewise */
+	struct php_layout php;
+	__u64 runtime;   /* _PyRuntime or executor_globals: address minus the bias of a mapping */
+	__u64 code_type; /* PyCode_Type, likewise */
+	__u64 eval_begin, eval_end; /* the interpreter's loop, likewise; not with all of Python's */
 };
 
 #define RUNTIME_FILES 256
@@ -178,7 +194,7 @@ struct runtime_code {
 	__u32 line;                     /* the first */
 	__u32 line_bytes;               /* of `lines`: RUNTIME_LINES at most were copied */
 	struct runtime_text file, name; /* HotSpot: the class is in place of the file */
-	__u8 minor;                     /* HotSpot: its version */
+	__u8 minor;                     /* HotSpot: its version; PHP: the type of a function */
 	__u8 pad[3];
 	__u32 tgid;                   /* in the loader's pid namespace; 0: outside */
 	struct runtime_source source; /* V8 */
@@ -187,8 +203,8 @@ struct runtime_code {
 	char name_text[RUNTIME_NAME];
 	/*
 	 * Python: the table of lines; V8: the source before the function; HotSpot: the name of the
-	 * source file, ended by 0, in HOTSPOT_SOURCE bytes, and the table of lines. Sent as far as
-	 * used.
+	 * source file, ended by 0, in HOTSPOT_SOURCE bytes, and the table of lines; PHP: the
+	 * class, ended by 0. Sent as far as used.
 	 */
 	char lines[RUNTIME_LINES];
 };

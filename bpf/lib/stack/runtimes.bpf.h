@@ -7,6 +7,7 @@
 #ifndef CORETAP_RUNTIMES_BPF_H
 #define CORETAP_RUNTIMES_BPF_H
 
+#include "lib/stack/php.bpf.h"
 #include "lib/stack/python.bpf.h"
 #include "lib/stack/v8.bpf.h"
 
@@ -38,9 +39,12 @@ __noinline int runtime_begin(void)
 	if (!file)
 		return 0;
 	r->file = *file;
-	if (r->file.kind != RUNTIME_PYTHON)
+	if (r->file.kind == RUNTIME_PYTHON)
+		failed = python_begin(r);
+	else if (r->file.kind == RUNTIME_PHP)
+		failed = php_begin(w);
+	else
 		return 0;
-	failed = python_begin(r);
 	if (failed)
 		runtime_add(r, runtime_mark_word(r, (u32)failed));
 	runtime_end_segment(r, 0); /* unless the last one has ended */
