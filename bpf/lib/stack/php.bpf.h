@@ -25,7 +25,7 @@ enum php_frame { PHP_OPCODE, PHP_FUNCTION = 3, PHP_FLAGS = 5, PHP_CALLER, PHP_FR
 #define PHP_USER 2
 #define PHP_EVALUATED 4
 
-/* What of a function is in `code`, in words. */
+/* Words of a function, in `code`. */
 enum php_function {
 	PHP_TYPE,
 	PHP_NAME,
