@@ -111,11 +111,12 @@ std::vector<Option> code() {
     };
     return option;
   };
-  return {only("native-only", "no frames of interpreted code (Python, JavaScript, Java, PHP)",
-               Stacks::native),
-          only("runtime-only",
-               "of user stacks with interpreted code (Python, JavaScript, Java, PHP), only its frames",
-               Stacks::interpreted)};
+  return {
+      only("native-only", "no frames of interpreted code (Python, JavaScript, Java, PHP)",
+           Stacks::native),
+      only("runtime-only",
+           "of user stacks with interpreted code (Python, JavaScript, Java, PHP), only its frames",
+           Stacks::interpreted)};
 }
 
 Option unwind_memory() {
