@@ -176,11 +176,12 @@ inline_ int hotspot_epilogue(const u8 *code, u32 frame)
 __noinline int hotspot_leaf(u32 frame, bool complete)
 {
 	struct walk *w = current_walk();
-	u8 code[HOTSPOT_WINDOW];
+	u8 *code;
 
 	if (!runtimes || !w)
 		return HOTSPOT_UNKNOWN;
-	if (bpf_probe_read_user(code, sizeof(code), (void *)(w->ip - HOTSPOT_BEFORE)))
+	code = (u8 *)w->runtime.block; /* Python's frames have been read */
+	if (bpf_probe_read_user(code, HOTSPOT_WINDOW, (void *)(w->ip - HOTSPOT_BEFORE)))
 		return HOTSPOT_UNKNOWN;
 	return complete ? hotspot_epilogue(code, frame) : hotspot_prologue(code, frame);
 }
@@ -251,23 +252,22 @@ inline_ u64 hotspot_word(struct runtime_walk *r, u32 offset, u32 bytes)
 inline_ bool hotspot_method(struct walk *w, u64 method, u64 *hash, u64 *bytecodes, u32 *size)
 {
 	struct hotspot_layout *at = &w->jvm.layout;
-	u64 words[HOTSPOT_CONST_METHOD], const_method, entry;
-	u32 from, i;
+	struct runtime_walk *r = &w->runtime;
+	u64 const_method, entry, word;
+	u32 from;
 
 	if (!method || method & 7 || !runtime_read(method + at->const_method, &const_method) ||
 	    !runtime_read(method + at->entry, &entry) ||
 	    entry - w->jvm.interpreter >= w->jvm.interpreter_end - w->jvm.interpreter ||
-	    bpf_probe_read_user(words, sizeof(words), (void *)(const_method + at->constants)))
+	    bpf_probe_read_user(r->code, HOTSPOT_CONST_METHOD * 8,
+				(void *)(const_method + at->constants)))
 		return false;
 	/* Beside the size are the indices of its names. */
 	from = (u32)at->code_size - at->constants;
-	i = from / 8;
-	barrier_var(i);
-	if (i >= HOTSPOT_CONST_METHOD)
-		return false;
-	*hash = walk_hash(walk_hash(walk_hash(0, const_method), words[0]), words[i]);
+	word = runtime_of_code(r, from);
+	*hash = walk_hash(walk_hash(walk_hash(0, const_method), r->code[0]), word);
 	*bytecodes = const_method + at->const_method_bytes;
-	*size = (u16)(words[i] >> (from & 7) * 8);
+	*size = (u16)(word >> (from & 7) * 8);
 	return true;
 }
 

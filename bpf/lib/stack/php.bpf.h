@@ -122,14 +122,21 @@ __noinline int php_steps(void)
 	return failed;
 }
 
-/* Reads all frames of the thread. Not 0: a mark, which is the last one. */
-inline_ int php_begin(struct walk *w)
+/* Reads all frames of the thread. Not 0: a mark, which is the last one. A separate function, for
+ * its stack. */
+__noinline int php_begin(void)
 {
-	struct runtime_walk *r = &w->runtime;
-	struct php_layout *at = &r->file.php;
-	u64 place = w->ip - r->bias;
+	struct walk *w = current_walk();
+	struct runtime_walk *r;
+	struct php_layout *at;
+	u64 place;
 	int failed = 0;
 
+	if (!runtimes || !w)
+		return 0;
+	r = &w->runtime;
+	at = &r->file.php;
+	place = w->ip - r->bias;
 	if (!at->current)
 		return RUNTIME_MARK_VERSION;
 	if (!runtime_read(r->bias + r->file.runtime + at->current, &r->at))

@@ -42,7 +42,7 @@ __noinline int runtime_begin(void)
 	if (r->file.kind == RUNTIME_PYTHON)
 		failed = python_begin(r);
 	else if (r->file.kind == RUNTIME_PHP)
-		failed = php_begin(w);
+		failed = php_begin();
 	else
 		return 0;
 	if (failed)
