@@ -98,15 +98,16 @@ bool CodeNames::take(const void* record, std::size_t size) {
     code.first = sources_.line_of(static_cast<pid_t>(from.tgid), from.source, sent);
     if (code.function.empty()) code.function = "<anonymous>";
   } else if (code.kind == RUNTIME_HOTSPOT) {
-    if (auto of = class_name(code.file); !of.empty()) code.function = of + "." + code.function;
+    code.function = method_name(code.file, code.function);
     code.file = std::string(sent.substr(0, std::min(sent.find('\0'), sent.size())));
     code.lines = sent.substr(std::min<std::size_t>(HOTSPOT_SOURCE, sent.size()));
-    if (!from.hotspot.nmethod) {
+    if (from.hotspot.nmethod) {
+      code.minor = 0;  // its places are no bytecodes
+      if (inlined && !codes_.contains(from.number))
+        code.inlined = inlined(static_cast<pid_t>(from.tgid), from.hotspot);
+    } else {
       code.first = hotspot_line(from.minor, code.lines, 0);
-    } else if (inlined && !codes_.contains(from.number)) {
-      code.inlined = inlined(static_cast<pid_t>(from.tgid), from.hotspot);
     }
-    if (from.hotspot.nmethod) code.minor = 0;  // its places are no bytecodes
   } else if (code.kind == RUNTIME_PHP) {
     // Code outside of functions has no name.
     if (code.function.empty()) code.function = "<main>";

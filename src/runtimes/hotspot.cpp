@@ -29,58 +29,31 @@ constexpr std::uint64_t kMostCodeCache = 1ULL << 32;
 // Versions whose interpreter has the frames that the kernel program knows.
 constexpr std::uint32_t kOldest = 11, kNewest = 25;
 
-/// Collects offsets; one that is missing or too large makes all of them useless.
-class Offsets {
- public:
-  explicit Offsets(const HotSpotTables& tables) : tables_(tables) {}
-
-  __u16 of(std::string_view name) {
-    const auto offset = tables_.offset(name);
-    fits &= offset.has_value();
-    return static_cast<__u16>(offset.value_or(0));
-  }
-  __u16 size(std::string_view type) {
-    const auto size = tables_.size_of(type).value_or(0);
-    fits &= size && size < HotSpotTables::kMostFieldOffset;
-    return static_cast<__u16>(size);
-  }
-  /// The size of an integer field; `of`: its offset.
-  __u16 number(std::string_view name, __u16& of) {
-    of = this->of(name);
-    const auto bytes = tables_.integer_bytes(name);
-    fits &= bytes != 0;
-    return bytes;
-  }
-  /// An address, or an offset in place of it; true: the latter.
-  bool either(std::string_view address, std::string_view offset, __u16& of) {
-    of = first_of(address, offset);
-    return !has(address);
-  }
-  __u16 first_of(std::string_view name, std::string_view other) {
-    return of(has(name) ? name : other);
-  }
-  bool has(std::string_view name) const { return tables_.field(name) != nullptr; }
-
-  bool fits = true;
-
- private:
-  const HotSpotTables& tables_;
-};
-
 std::optional<hotspot_layout> layout_of(const HotSpotTables& tables) {
-  Offsets offsets(tables);
+  HotSpotOffsets offsets(tables);
+  const auto integer = [&](std::string_view name, __u16& at, __u16& bytes) {
+    const auto found = offsets.integer(name);
+    at = found.at;
+    bytes = found.bytes;
+  };
+  // An address, or an offset in place of it.
+  const auto either = [&](std::string_view address, std::string_view offset, __u16& at,
+                          __u16& is_offset) {
+    at = offsets.first_of(address, offset);
+    is_offset = !offsets.has(address);
+  };
   hotspot_layout to{};
   to.block = offsets.size("HeapBlock");
   to.nmethod = offsets.size("nmethod");
-  to.header_size_bytes = offsets.number("CodeBlob::_header_size", to.header_size);
+  integer("CodeBlob::_header_size", to.header_size, to.header_size_bytes);
   to.frame_size = offsets.of("CodeBlob::_frame_size");
-  to.frame_complete_bytes = offsets.number("CodeBlob::_frame_complete_offset", to.frame_complete);
-  to.code_is_offset = offsets.either("CodeBlob::_code_begin", "CodeBlob::_code_offset", to.code);
+  integer("CodeBlob::_frame_complete_offset", to.frame_complete, to.frame_complete_bytes);
+  either("CodeBlob::_code_begin", "CodeBlob::_code_offset", to.code, to.code_is_offset);
   to.name = offsets.of("CodeBlob::_name");
   to.method = offsets.first_of("CompiledMethod::_method", "nmethod::_method");
   to.compile_id = offsets.of("nmethod::_compile_id");
-  to.deopt_is_offset = offsets.either("CompiledMethod::_deopt_handler_begin",
-                                      "nmethod::_deopt_handler_offset", to.deopt);
+  either("CompiledMethod::_deopt_handler_begin", "nmethod::_deopt_handler_offset", to.deopt,
+         to.deopt_is_offset);
   to.original_pc = offsets.of("nmethod::_orig_pc_offset");
   to.const_method = offsets.of("Method::_constMethod");
   to.entry = offsets.of("Method::_i2i_entry");

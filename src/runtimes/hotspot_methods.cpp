@@ -64,6 +64,12 @@ std::string class_name(std::string_view internal) {
   return name;
 }
 
+std::string method_name(std::string_view internal, std::string_view name) {
+  auto full = class_name(internal);
+  if (!full.empty()) full += '.';
+  return full.append(name);
+}
+
 namespace {
 
 template <class Number>
@@ -125,8 +131,7 @@ std::optional<HotSpotMethod> hotspot_method(Pages& memory, const hotspot_layout&
   HotSpotMethod found;
   found.function = pool_text(memory, layout, constants, const_method + layout.name_index);
   if (found.function.empty()) return {};
-  if (auto of = class_name(symbol_at(memory, layout, name)); !of.empty())
-    found.function = of + "." + found.function;
+  found.function = method_name(symbol_at(memory, layout, name), found.function);
   if (layout.source_file)
     found.file = pool_text(memory, layout, constants,
                            (layout.source_in_class ? of_class : constants) + layout.source_file);

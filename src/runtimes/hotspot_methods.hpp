@@ -38,6 +38,9 @@ std::uint32_t hotspot_line(unsigned version, std::string_view table, std::uint32
 /// "java/lang/Object" as the language has it; without what distinguishes a class made at run time.
 std::string class_name(std::string_view internal);
 
+/// A method's name with its class; `internal`: as for class_name(), empty: unknown.
+std::string method_name(std::string_view internal, std::string_view name);
+
 struct HotSpotMethod {
   std::string function;  ///< with its class
   std::string file;      ///< empty: not known

@@ -9,40 +9,13 @@
 
 namespace coretap::runtimes {
 
-namespace {
-
-/// Collects offsets; one that is missing makes all of them useless.
-class Fields {
- public:
-  explicit Fields(const HotSpotTables& tables) : tables_(tables) {}
-
-  std::uint16_t of(std::string_view name) {
-    const auto offset = tables_.offset(name);
-    known &= offset.has_value();
-    return static_cast<std::uint16_t>(offset.value_or(0));
-  }
-  HotSpotScopes::Integer integer(std::string_view name) {
-    const auto bytes = tables_.integer_bytes(name);
-    known &= bytes != 0;
-    return {of(name), bytes};
-  }
-
-  bool known = true;
-
- private:
-  const HotSpotTables& tables_;
-};
-
-}  // namespace
-
 std::optional<HotSpotScopes> HotSpotScopes::in(const HotSpotTables& tables) {
-  constexpr std::uint64_t kMostPcBytes = 64;
-  Fields fields(tables);
+  constexpr std::uint16_t kMostPcBytes = 64;
+  HotSpotOffsets fields(tables);
   HotSpotScopes to;
   to.pc = fields.of("PcDesc::_pc_offset");
   to.scope = fields.of("PcDesc::_scope_decode_offset");
-  to.pc_bytes = static_cast<std::uint16_t>(
-      std::min(tables.size_of("PcDesc").value_or(0), std::uint64_t{kMostPcBytes}));
+  to.pc_bytes = fields.size("PcDesc");
   to.pcs = fields.integer("nmethod::_scopes_pcs_offset");
   if (!tables.field("nmethod::_immutable_data")) {
     to.pcs_end = fields.integer("nmethod::_dependencies_offset");
@@ -62,7 +35,7 @@ std::optional<HotSpotScopes> HotSpotScopes::in(const HotSpotTables& tables) {
       to.metadata = fields.integer("nmethod::_metadata_offset");
     }
   }
-  if (!fields.known || to.pc + sizeof(std::int32_t) > to.pc_bytes ||
+  if (!fields.fits || to.pc_bytes > kMostPcBytes || to.pc + sizeof(std::int32_t) > to.pc_bytes ||
       to.scope + sizeof(std::int32_t) > to.pc_bytes)
     return {};
   return to;
@@ -81,7 +54,7 @@ class Nmethod {
   Nmethod(Pages& memory, std::uint64_t address) : memory_(memory), address_(address) {}
 
   std::uint64_t address(std::uint16_t at) { return number(at, sizeof(std::uint64_t)); }
-  std::uint64_t integer(HotSpotScopes::Integer field) { return number(field.at, field.bytes); }
+  std::uint64_t integer(HotSpotOffsets::Integer field) { return number(field.at, field.bytes); }
   std::uint64_t begin() const { return address_; }
 
   bool readable = true;

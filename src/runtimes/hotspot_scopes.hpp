@@ -21,9 +21,7 @@ namespace coretap::runtimes {
 
 /// Where the tables are in one build: offsets, in bytes.
 struct HotSpotScopes {
-  struct Integer {
-    std::uint16_t at = 0, bytes = 0;
-  };
+  using Integer = HotSpotOffsets::Integer;
   enum class Place {
     with_code,      ///< 11 to 22: in the nmethod
     with_metadata,  ///< 23 and 24: in memory that `immutable` refers to; addresses in the nmethod

@@ -113,11 +113,26 @@ std::optional<std::uint64_t> HotSpotTables::size_of(std::string_view type) const
   return at->second;
 }
 
-std::uint16_t HotSpotTables::integer_bytes(std::string_view name) const {
-  const auto* known = field(name);
-  if (!known) return 0;
-  if (known->type == "int") return 4;
-  return known->type == "u2" || known->type == "uint16_t" || known->type == "int16_t" ? 2 : 0;
+std::uint16_t HotSpotOffsets::of(std::string_view name) {
+  const auto offset = tables_.offset(name);
+  fits &= offset.has_value();
+  return static_cast<std::uint16_t>(offset.value_or(0));
+}
+
+HotSpotOffsets::Integer HotSpotOffsets::integer(std::string_view name) {
+  const auto* known = tables_.field(name);
+  const auto type = known ? std::string_view(known->type) : std::string_view();
+  std::uint16_t bytes = 0;
+  if (type == "int") bytes = 4;
+  if (type == "u2" || type == "uint16_t" || type == "int16_t") bytes = 2;
+  fits &= bytes != 0;
+  return {of(name), bytes};
+}
+
+std::uint16_t HotSpotOffsets::size(std::string_view type) {
+  const auto size = tables_.size_of(type).value_or(0);
+  fits &= size && size < HotSpotTables::kMostFieldOffset;
+  return static_cast<std::uint16_t>(size);
 }
 
 }  // namespace coretap::runtimes

@@ -58,12 +58,33 @@ class HotSpotTables {
   /// Of a static variable.
   std::optional<std::uint64_t> address(std::string_view name) const;
   std::optional<std::uint64_t> size_of(std::string_view type) const;
-  /// Bytes of a member that is an integer; 0: of another type.
-  std::uint16_t integer_bytes(std::string_view name) const;
 
  private:
   std::map<std::string, Field, std::less<>> fields_;
   std::map<std::string, std::uint64_t, std::less<>> types_;
+};
+
+/// Collects offsets of members; one that is missing or too large makes all of them useless.
+class HotSpotOffsets {
+ public:
+  struct Integer {
+    std::uint16_t at = 0, bytes = 0;
+  };
+
+  explicit HotSpotOffsets(const HotSpotTables& tables) : tables_(tables) {}
+
+  bool has(std::string_view name) const { return tables_.field(name) != nullptr; }
+  std::uint16_t of(std::string_view name);
+  std::uint16_t first_of(std::string_view name, std::string_view other) {
+    return of(has(name) ? name : other);
+  }
+  Integer integer(std::string_view name);
+  std::uint16_t size(std::string_view type);
+
+  bool fits = true;
+
+ private:
+  const HotSpotTables& tables_;
 };
 
 }  // namespace coretap::runtimes

@@ -32,7 +32,7 @@ std::string bytes_of(const Symbol& symbol) {
     put_varint(line, inlined.line);
     texts.insert(texts.end(), {inlined.function, std::move(line), inlined.file});
   }
-  if (symbol.file && !symbol.interpreted) {
+  if (symbol.file) {
     std::string segments;
     for (auto& segment : symbol.file->segments) {
       put_varint(segments, segment.offset);

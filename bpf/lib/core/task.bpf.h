@@ -260,6 +260,13 @@ inline_ struct pt_regs *saved_regs(struct task_struct *t)
 	return (void *)BPF_CORE_READ(t, stack) + THREAD_BYTES - bpf_core_type_size(struct pt_regs);
 }
 
+/* The same of the running task, `t`. */
+inline_ struct pt_regs *current_regs(struct task_struct *t)
+{
+	return has_task_regs() ? (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf()) :
+				 saved_regs(t);
+}
+
 /* A slot for each object of a kind: local storage of the object, and a hash for older kernels. */
 #define SLOT_MAPS(name, storage, hash, key_type, slot_type)                         \
 	struct {                                                                    \

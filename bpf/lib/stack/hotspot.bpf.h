@@ -437,22 +437,14 @@ __noinline int hotspot_steps(void)
 	return ended;
 }
 
-/* Copies a Symbol's characters; the loader checks them. */
+/* Copies a Symbol's characters. */
 inline_ void hotspot_text(struct hotspot_layout *at, u64 symbol, struct runtime_text *to,
 			  char *chars, const u32 room)
 {
 	u16 length = 0;
-	u32 bytes;
 
-	if (bpf_probe_read_user(&length, sizeof(length), (void *)(symbol + at->symbol_length)))
-		return;
-	bytes = length > room ? room : length;
-	barrier_var(bytes);
-	if (bytes > room || bpf_probe_read_user(chars, bytes, (void *)(symbol + at->symbol_body)))
-		return;
-	to->cut = length > room;
-	to->bytes = (u16)bytes;
-	to->kind = RUNTIME_UTF8;
+	if (!bpf_probe_read_user(&length, sizeof(length), (void *)(symbol + at->symbol_length)))
+		runtime_copy_text(symbol + at->symbol_body, length, to, chars, room);
 }
 
 /* The same of the Symbol whose index in a ConstantPool is at this address. */

@@ -12,6 +12,7 @@
 #ifndef CORETAP_PHP_BPF_H
 #define CORETAP_PHP_BPF_H
 
+#include "lib/core/task.bpf.h"
 #include "lib/stack/runtime.bpf.h"
 
 /* Words of a frame, struct _zend_execute_data, which no version of PHP 8 has changed. */
@@ -68,9 +69,7 @@ inline_ u64 php_number(struct walk *w, u64 function)
 	return runtime_number(w, function, function, hash);
 }
 
-#define PHP_END RUNTIME_MARKS /* the last frame was added before */
-
-/* Adds the frame at r->at, and steps to its caller's. Not 0: a mark, or PHP_END. */
+/* Adds the frame at r->at, and steps to its caller's. Not 0: a mark, or RUNTIME_END. */
 inline_ int php_step(struct walk *w)
 {
 	struct runtime_walk *r = &w->runtime;
@@ -79,7 +78,7 @@ inline_ int php_step(struct walk *w)
 	u32 line = 0;
 
 	if (!frame || r->frames >= STACK_MOST || r->segments >= RUNTIME_SEGMENTS)
-		return PHP_END;
+		return RUNTIME_END;
 	if (frame & 7 ||
 	    bpf_probe_read_user(r->block, PHP_FRAME_WORDS * sizeof(u64), (void *)frame))
 		return RUNTIME_MARK_UNREADABLE;
@@ -87,8 +86,7 @@ inline_ int php_step(struct walk *w)
 	function = r->block[PHP_FUNCTION];
 	if (!function) /* a mark between others */
 		return 0;
-	/* While the loop itself runs, it has frame and opcode in registers. */
-	opcode = frame == r->c_frame ? w->r15 : r->block[PHP_OPCODE];
+	opcode = frame == r->c_frame ? r->opcode : r->block[PHP_OPCODE];
 	if (!php_read_function(r, function))
 		return RUNTIME_MARK_UNREADABLE;
 	internal = (u8)r->code[PHP_TYPE] == PHP_INTERNAL;
@@ -112,7 +110,7 @@ __noinline int php_steps(void)
 	int failed = 0;
 
 	if (!runtimes || !w)
-		return PHP_END;
+		return RUNTIME_END;
 #pragma unroll
 	for (int i = 0; i < PHP_STEPS; i++) {
 		failed = php_step(w);
@@ -122,6 +120,23 @@ __noinline int php_steps(void)
 	return failed;
 }
 
+/* While the loop itself runs, it has frame and opcode in registers. */
+inline_ void php_registers(struct walk *w)
+{
+	struct runtime_walk *r = &w->runtime;
+	u64 place = w->ip - r->bias;
+
+	r->c_frame = 0;
+	if (!w->exact || place < r->file.eval_begin || place >= r->file.eval_end)
+		return;
+#ifdef __TARGET_ARCH_x86
+	struct pt_regs *regs = current_regs(current_task());
+
+	r->c_frame = BPF_CORE_READ(regs, r14);
+	r->opcode = BPF_CORE_READ(regs, r15);
+#endif
+}
+
 /* Reads all frames of the thread. Not 0: a mark, which is the last one. A separate function, for
  * its stack. */
 __noinline int php_begin(void)
@@ -129,40 +144,29 @@ __noinline int php_begin(void)
 	struct walk *w = current_walk();
 	struct runtime_walk *r;
 	struct php_layout *at;
-	u64 place;
 	int failed = 0;
 
 	if (!runtimes || !w)
 		return 0;
 	r = &w->runtime;
 	at = &r->file.php;
-	place = w->ip - r->bias;
 	if (!at->current)
 		return RUNTIME_MARK_VERSION;
 	if (!runtime_read(r->bias + r->file.runtime + at->current, &r->at))
 		return RUNTIME_MARK_UNREADABLE;
-	r->c_frame =
-		w->exact && place >= r->file.eval_begin && place < r->file.eval_end ? w->r14 : 0;
+	php_registers(w);
 	for (u32 i = 0; i < STACK_MOST / PHP_STEPS + 1 && !failed; i++)
 		failed = php_steps();
-	return failed == PHP_END ? 0 : failed;
+	return failed == RUNTIME_END ? 0 : failed;
 }
 
-/* Copies a string's characters (zend_string); the loader checks them. */
+/* Copies a string's characters (zend_string). */
 inline_ void php_text(u64 string, struct runtime_text *text, char *to, const u32 room)
 {
 	u64 length = 0;
-	u32 bytes;
 
-	if (!string || bpf_probe_read_user(&length, sizeof(length), (void *)(string + 16)))
-		return;
-	bytes = length > room ? room : (u32)length;
-	barrier_var(bytes);
-	if (bytes > room || bpf_probe_read_user(to, bytes, (void *)(string + 24)))
-		return;
-	text->cut = length > room;
-	text->bytes = (u16)bytes;
-	text->kind = RUNTIME_UTF8;
+	if (string && runtime_read(string + 16, &length))
+		runtime_copy_text(string + 24, length, text, to, room);
 }
 
 /* Copies the names of a function; returns the bytes of its class's, -1: it is none. */
@@ -174,7 +178,6 @@ inline_ int php_describe(struct runtime_walk *r, struct runtime_code *code, u64 
 	if (!php_read_function(r, function))
 		return -1;
 	code->line = (u32)r->code[PHP_FIRST_LINE];
-	code->minor = (u8)r->code[PHP_TYPE];
 	php_text(r->code[PHP_FILE], &code->file, code->file_text, RUNTIME_FILE_NAME);
 	php_text(r->code[PHP_NAME], &code->name, code->name_text, RUNTIME_NAME);
 	if (!r->code[PHP_CLASS] || !runtime_read(r->code[PHP_CLASS] + 8, &name))

@@ -143,9 +143,7 @@ inline_ u64 python_number(struct walk *w, u64 code)
 	return runtime_number(w, code, code, walk_hash(python_check(r, at), code));
 }
 
-#define PYTHON_END RUNTIME_MARKS /* the last frame was added before */
-
-/* Adds the frame at r->at, and steps to its caller's. Not 0: a mark, or PYTHON_END. */
+/* Adds the frame at r->at, and steps to its caller's. Not 0: a mark, or RUNTIME_END. */
 inline_ int python_step(struct walk *w)
 {
 	struct runtime_walk *r = &w->runtime;
@@ -155,7 +153,7 @@ inline_ int python_step(struct walk *w)
 
 	frame = r->at;
 	if (!frame || r->frames >= STACK_MOST || r->segments >= RUNTIME_SEGMENTS)
-		return PYTHON_END;
+		return RUNTIME_END;
 	if (!python_read_frame(r, frame))
 		return RUNTIME_MARK_UNREADABLE;
 	r->at = python_of_frame(r, at->previous);
@@ -200,7 +198,7 @@ __noinline int python_steps(void)
 	int failed = 0;
 
 	if (!runtimes || !w)
-		return PYTHON_END;
+		return RUNTIME_END;
 #pragma unroll
 	for (int i = 0; i < PYTHON_STEPS; i++) {
 		failed = python_step(w);
@@ -323,7 +321,7 @@ inline_ int python_begin(struct runtime_walk *r)
 		failed = 0;
 	for (u32 i = 0; i < STACK_MOST / PYTHON_STEPS + 1 && !failed; i++)
 		failed = python_steps();
-	return failed == PYTHON_END ? 0 : failed;
+	return failed == RUNTIME_END ? 0 : failed;
 }
 
 /* Of a string's state, PyASCIIObject: interned 2 bits, kind 3, compact 1, ascii 1. */

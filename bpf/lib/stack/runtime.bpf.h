@@ -52,6 +52,8 @@ inline_ u64 runtime_mark_of(enum runtime_kind kind, enum runtime_mark mark)
 	return runtime_word(0, kind << RUNTIME_MARK_BITS | mark);
 }
 
+#define RUNTIME_END RUNTIME_MARKS /* in place of a mark: the last frame was added before */
+
 inline_ u64 runtime_mark_word(struct runtime_walk *r, enum runtime_mark mark)
 {
 	return runtime_mark_of(r->file.kind, mark);
@@ -80,6 +82,20 @@ inline_ void runtime_end_segment(struct runtime_walk *r, u64 anchor)
 	r->words[last] |= RUNTIME_LAST;
 	r->anchor[n] = anchor;
 	r->segments = n + 1;
+}
+
+/* Copies characters of one byte each; the loader checks them. */
+inline_ void runtime_copy_text(u64 chars, u64 length, struct runtime_text *text, char *to,
+			       const u32 room)
+{
+	u32 bytes = length > room ? room : (u32)length;
+
+	barrier_var(bytes);
+	if (bytes > room || bpf_probe_read_user(to, bytes, (void *)chars))
+		return;
+	text->cut = length > room;
+	text->bytes = (u16)bytes;
+	text->kind = RUNTIME_UTF8;
 }
 
 /* For sending one. */

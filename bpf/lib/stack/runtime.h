@@ -194,7 +194,7 @@ struct runtime_code {
 	__u32 line;                     /* the first */
 	__u32 line_bytes;               /* of `lines`: RUNTIME_LINES at most were copied */
 	struct runtime_text file, name; /* HotSpot: the class is in place of the file */
-	__u8 minor;                     /* HotSpot: its version; PHP: the type of a function */
+	__u8 minor;                     /* HotSpot: its version */
 	__u8 pad[3];
 	__u32 tgid;                   /* in the loader's pid namespace; 0: outside */
 	struct runtime_source source; /* V8 */

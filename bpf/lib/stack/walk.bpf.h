@@ -57,8 +57,6 @@ inline_ u32 walk_registers(struct walk *w)
 		w->di = regs->di;
 		w->r10 = regs->r10;
 		w->r13 = regs->r13;
-		w->r14 = regs->r14;
-		w->r15 = regs->r15;
 		cs = (u16)regs->cs;
 	} else {
 		regs = saved_regs(current_task());
@@ -69,8 +67,6 @@ inline_ u32 walk_registers(struct walk *w)
 		w->di = BPF_CORE_READ(regs, di);
 		w->r10 = BPF_CORE_READ(regs, r10);
 		w->r13 = BPF_CORE_READ(regs, r13);
-		w->r14 = BPF_CORE_READ(regs, r14);
-		w->r15 = BPF_CORE_READ(regs, r15);
 		cs = (u16)BPF_CORE_READ(regs, cs);
 	}
 	return w->ip ? cs : 0;

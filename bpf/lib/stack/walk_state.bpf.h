@@ -74,7 +74,8 @@ struct runtime_walk {
 	u64 at;       /* the next frame; 0: no more */
 	u64 interpreter;
 	struct runtime_thread thread;
-	u64 c_frame; /* PHP: the frame of which the opcode is in a register */
+	u64 c_frame; /* PHP: the frame whose opcode is not in memory, but this: */
+	u64 opcode;
 	union {
 		u64 words[STACK_MOST];
 		u64 guess[STACK_MOST]; /* frame pointers of frames without unwind table */
@@ -105,7 +106,7 @@ struct walk {
 	u64 hash;                           /* of the frames found */
 	u64 program;                        /* program_of() the task */
 	u64 mm;
-	u64 ip, sp, bp, bx, di, r10, r13, r14, r15;
+	u64 ip, sp, bp, bx, di, r10, r13;
 	u64 bp_at;                   /* address of the caller's saved rbp; 0: in bp */
 	u64 bx_at;                   /* address of the caller's saved rbx; 0: in bx */
 	struct unwind_mapping found; /* mapping of the last frame */

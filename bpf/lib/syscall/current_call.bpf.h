@@ -17,8 +17,7 @@ inline_ struct pt_regs *current_call_regs(void)
 
 	if (BPF_CORE_READ(t, flags) & PF_KTHREAD)
 		return NULL;
-	return has_task_regs() ? (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf()) :
-				 saved_regs(t);
+	return current_regs(t);
 }
 
 /* By call_index(); CALLS: in an interrupt or exception, or a kernel thread; not in a call. */

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "made_memory.hpp"
 #include "runtimes/code_names.hpp"
 
 namespace coretap::runtimes {
@@ -82,11 +83,7 @@ class CompiledCode {
     write_all();
     return InlinedMethods::read(
         [this](std::uint64_t address, std::span<char> to) {
-          for (std::size_t i = 0; i < to.size(); i++) {
-            const auto page = bytes_.find((address + i) / 4096);
-            if (page == bytes_.end()) return false;
-            to[i] = page->second[(address + i) % 4096];
-          }
+          if (!memory_.read(address, to)) return false;
           if (address / 4096 == kNmethod / 4096 && ++reads == replaced)
             put(kNmethod + layout.compile_id, kId + 1, 4);
           return true;
@@ -129,9 +126,9 @@ class CompiledCode {
     put(kNmethod + scopes.pcs_end.at, at - base, 4);
     if (with_code) {
       put(kNmethod + scopes.other, kNmethod + pcs - descriptions.size(), 8);
-      write(kNmethod + pcs - descriptions.size(), descriptions.data(), descriptions.size());
+      memory_.write(kNmethod + pcs - descriptions.size(), descriptions.data(), descriptions.size());
     } else {
-      write(at, descriptions.data(), descriptions.size());
+      memory_.write(at, descriptions.data(), descriptions.size());
       put(kNmethod + scopes.immutable_bytes.at, at - base + descriptions.size(), 4);
     }
     std::uint64_t metadata = kNmethod + 0x400;
@@ -162,7 +159,7 @@ class CompiledCode {
     put(const_method + layout.const_method_size, 10, 4);
     const std::string lines = layout.version >= 20 ? std::string("\xff\x01\x15\x2a\x3a\0", 6)
                                                    : std::string("\xff\x00\x14\x2a\x3a\0", 6);
-    write(const_method + 48 + 16, lines.data(), lines.size());
+    memory_.write(const_method + 48 + 16, lines.data(), lines.size());
     put(constants + layout.pool_holder, of_class, 8);
     put(constants + layout.pool_length, 3, 4);
     put(constants + layout.source_file, 2, 2);
@@ -173,21 +170,14 @@ class CompiledCode {
   }
   std::uint64_t symbol(std::uint64_t at, const std::string& text) {
     put(at + 4, text.size(), 2);
-    write(at + 6, text.data(), text.size());
+    memory_.write(at + 6, text.data(), text.size());
     return at;
   }
   void put(std::uint64_t address, std::uint64_t value, std::size_t size) {
-    write(address, &value, size);
-  }
-  void write(std::uint64_t address, const void* from, std::size_t size) {
-    for (std::size_t i = 0; i < size; i++) {
-      auto& page = bytes_[(address + i) / 4096];
-      page.resize(4096);
-      page[(address + i) % 4096] = static_cast<const char*>(from)[i];
-    }
+    memory_.put(address, value, size);
   }
 
-  std::map<std::uint64_t, std::string> bytes_;
+  MadeMemory memory_;
 };
 
 std::string text_of(const std::vector<InlinedMethods::Frame>& frames) {

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "coretap/fd.hpp"
+#include "made_memory.hpp"
 #include "runtimes/code_names.hpp"
 #include "runtimes/runtimes.hpp"
 
@@ -101,7 +102,7 @@ class Machine {
 
   /// Writes all of it.
   Memory memory() {
-    bytes_.clear();
+    memory_.clear();
     texts_ = 0x80000;
     put(kStructs, 0x40000);
     put(kTypes, 0x60000);
@@ -143,12 +144,7 @@ class Machine {
       put(heap + 256, shift);
     }
     return [this](std::uint64_t address, std::span<char> to) {
-      for (std::size_t i = 0; i < to.size(); i++) {
-        const auto page = bytes_.find((address + i) / 4096);
-        if (page == bytes_.end() && !endless) return false;
-        to[i] = page == bytes_.end() ? '\x11' : page->second[(address + i) % 4096];
-      }
-      return true;
+      return memory_.read(address, to, endless ? '\x11' : 0);
     };
   }
 
@@ -167,22 +163,14 @@ class Machine {
   HotSpotState state{};  ///< if there is no process
 
  private:
-  void put(std::uint64_t address, std::uint64_t word) { write(address, &word, sizeof word); }
+  void put(std::uint64_t address, std::uint64_t word) { memory_.put(address, word); }
   std::uint64_t text(const std::string& text) {
     const auto at = texts_;
-    write(at, text.c_str(), text.size() + 1);
+    memory_.write(at, text.c_str(), text.size() + 1);
     texts_ += text.size() + 1;
     return at;
   }
-  void write(std::uint64_t address, const void* from, std::size_t size) {
-    for (std::size_t i = 0; i < size; i++) {
-      auto& page = bytes_[(address + i) / 4096];
-      page.resize(4096);
-      page[(address + i) % 4096] = static_cast<const char*>(from)[i];
-    }
-  }
-
-  std::map<std::uint64_t, std::string> bytes_;
+  MadeMemory memory_;
   std::uint64_t texts_ = 0;
 };
 
@@ -362,13 +350,8 @@ runtime_code method(std::uint64_t number, std::uint64_t nmethod) {
   code.number = number << RUNTIME_KIND_BITS | RUNTIME_HOTSPOT;
   code.minor = 17;
   code.hotspot.nmethod = nmethod;
-  auto put = [](runtime_text& text, char* chars, std::string_view from) {
-    text.kind = RUNTIME_UTF8;
-    text.bytes = static_cast<__u16>(from.size());
-    std::memcpy(chars, from.data(), from.size());
-  };
-  put(code.file, code.file_text, "a/Main");
-  put(code.name, code.name_text, "été");
+  put_text(code.file, code.file_text, "a/Main");
+  put_text(code.name, code.name_text, "été");
   std::memcpy(code.lines, "Main.java", 9);
   std::memcpy(code.lines + HOTSPOT_SOURCE, "\xff\x00\x14\x2a\x00", 5);
   code.line_bytes = HOTSPOT_SOURCE + 5;

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "coretap/fd.hpp"
+#include "made_memory.hpp"
 #include "runtimes/code_names.hpp"
 #include "runtimes/runtimes.hpp"
 
@@ -61,13 +62,8 @@ TEST(Php, NamesOfFunctions) {
     code.mark = RUNTIME_CODE;
     code.number = ++number << RUNTIME_KIND_BITS | RUNTIME_PHP;
     code.line = line;
-    auto put = [](runtime_text& text, char* chars, std::string_view from) {
-      text.kind = RUNTIME_UTF8;
-      text.bytes = static_cast<__u16>(from.size());
-      std::memcpy(chars, from.data(), from.size());
-    };
-    put(code.name, code.name_text, name);
-    put(code.file, code.file_text, file);
+    put_text(code.name, code.name_text, name);
+    put_text(code.file, code.file_text, file);
     std::memcpy(code.lines, of.data(), of.size());
     code.line_bytes = of.empty() ? 0 : PHP_CLASS_NAME;
     EXPECT_TRUE(names.take(&code, kHead + code.line_bytes));
