@@ -8,7 +8,7 @@ from pathlib import Path
 
 # Some kernels sometimes skip all tracepoints of a CPU for a millisecond (seen on 6.18: one switch's next task is not
 # the following one's previous, for every program alike), and emulated guests stall. So a test that traces is run up to
-# three times, alone after the first; this is the only place that retries. Retries are counted.
+# three times, alone after the first, and those of a guest once more in a new one. Retries are counted.
 TRIES = 3
 NO_EVENTS = "no events of"  # as tests/tools/life_test.cpp says it
 MOST_TRIED_AGAIN = 8  # with more failures, a retry would only hide them

@@ -118,6 +118,7 @@ def documents(run):
         run.step("documentation", [run.root / "scripts/golden", "--check"], env={**os.environ, "CORETAP_BUILD": str(run.directory())})
     run.step("completion in shells", [run.root / "tests/docs/completion", run.directory()])
     run.step("rules of the tree", [run.root / "tests/docs/picture"])
+    run.step("stack of kernel programs", [run.root / "scripts/kernel-stack", run.directory() / "skel"])
     run.step("mutants are of this tree", [run.root / "tests/mutants/run", "--list"], stdout=subprocess.DEVNULL)
     run.step("the clock", [run.root / "tests/scripts/clock_test.py"], stderr=subprocess.DEVNULL)
 
@@ -317,6 +318,7 @@ def sanitize(run):
       traces=True)
 def current_clang(run):
     if fetched(run) and is_root(run, "kernel programs of the current clang") and run.build() and run.build("clang"):
+        run.step("stack of kernel programs", [run.root / "scripts/kernel-stack", run.directory("clang") / "skel"])
         run.step("tools of the current clang load here", [run.directory("clang") / "bin/coretap", "doctor"], stdout=subprocess.DEVNULL)
         matrix(run, "tools of the current clang", run.directory(), kernels(run).split(",")[0], gtestreport.LIFE, "--bin", run.directory("clang") / "bin")
 
