@@ -194,8 +194,9 @@ std::variant<std::shared_ptr<const HotSpots::Process>, HotSpotState> HotSpots::a
 }
 
 std::shared_ptr<const InlinedMethods> HotSpots::inlined(pid_t pid, const hotspot_code& code) {
-  auto known = known_.find(code.process);
-  if (known == known_.end() || known->second.pid != pid || !known->second.scopes) return nullptr;
+  // Not by index: the process may have got another one since the record was made.
+  const auto known = std::ranges::find_if(known_, [&](auto& one) { return one.second.pid == pid; });
+  if (known == known_.end() || !known->second.scopes) return nullptr;
   return InlinedMethods::read(
       [&](std::uint64_t address, std::span<char> to) { return read_(pid, address, to); },
       known->second.layout, *known->second.scopes, code,
