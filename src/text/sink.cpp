@@ -43,13 +43,20 @@ void Sink::ending(int signals, bool asked, std::function<void(std::string_view)>
 
 /// False: the rest is not written, for now or at all.
 bool Sink::wait_for_reader() {
+  bool full = false;
   while (true) {
     // A user at a terminal may read page by page (less), and can press Ctrl-C again.
     const bool patient = !asked_ || ::isatty(STDERR_FILENO) == 1;
+    int limit = -1;
+    if (!patient || (asked_ && !told_)) limit = reads_ ? kReadersPatienceMs : kPatienceMs;
     pollfd wait[] = {{fd_, POLLOUT, 0}, {ends_, POLLIN, 0}, {signals_, POLLIN, 0}};
-    int ready = poll(wait, 3, !patient || (asked_ && !told_) ? kPatienceMs : -1);
+    int ready = poll(wait, 3, full ? limit : 0);
     if (ready < 0 && errno == EINTR) continue;
-    if (ready < 0 || wait[0].revents) return true;
+    if (ready == 0 && !std::exchange(full, true)) continue;
+    if (ready < 0 || wait[0].revents) {
+      reads_ |= full && asked_;
+      return true;
+    }
     if (wait[1].revents) return false;
     if (!asked_) {  // a signal
       signalfd_siginfo info{};

@@ -61,7 +61,9 @@ class Sink {
 
  private:
   static constexpr std::size_t kFlushAt = 64 << 10;
-  static constexpr int kPatienceMs = 100;  ///< after a signal, with a stalled reader
+  // After a signal: with a reader that has taken nothing since, and with one that has. On a machine
+  // without idle time the latter may not run for longer than the former.
+  static constexpr int kPatienceMs = 100, kReadersPatienceMs = 2000;
 
   bool wait_for_reader();
   std::string_view put(std::string_view text);
@@ -77,6 +79,7 @@ class Sink {
   bool fresh_ = true;     ///< the file has at most its header
   bool in_line_ = false;  ///< the last line written is incomplete
   bool closed_ = false, asked_ = false, told_ = false, dropped_ = false;
+  bool reads_ = false;  ///< the reader has made room since the signal
   int error_ = 0;
 };
 

@@ -121,6 +121,8 @@ Trace::Trace(Strings events) : events_(std::move(events)) {
   instance_ = tracefs_.path() + "/instances/coretap-" + std::to_string(::getpid()) + "-" +
               std::to_string(serial++);
   if (!std::filesystem::create_directory(instance_)) throw Skip("no trace instances here");
+  // For each CPU; 1.4 MB otherwise, which a busy machine fills within a second.
+  std::ofstream(instance_ + "/buffer_size_kb") << "8192";
   turn("1");
 }
 
@@ -134,7 +136,17 @@ void Trace::turn(const char* value) const {
   for (auto& event : events_) std::ofstream(instance_ + "/events/" + event + "/enable") << value;
 }
 
+void Trace::expect_whole() const {
+  for (auto& cpu : std::filesystem::directory_iterator(instance_ + "/per_cpu")) {
+    auto stats = slurp(cpu.path() / "stats");
+    auto lost = std::stoull(stats.substr(stats.find("overrun: ") + 9));
+    if (lost)
+      throw std::runtime_error("the kernel's own trace lost events: " + std::to_string(lost));
+  }
+}
+
 std::vector<Trace::Event> Trace::events(std::optional<pid_t> task) const {
+  expect_whole();
   std::vector<Event> all;
   std::istringstream text(slurp(instance_ + "/trace"));
   // "            bash-1234    [001] d.h1.  5678.901234: irq_handler_exit: irq=24 ret=handled"

@@ -87,6 +87,8 @@ class Trace {
 
  private:
   void turn(const char* value) const;
+  /// Throws if events were overwritten by later ones.
+  void expect_whole() const;
 
   Mounted tracefs_{"tracefs"};
   Strings events_;

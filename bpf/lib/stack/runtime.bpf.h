@@ -128,7 +128,7 @@ inline_ void runtime_meet(struct runtime_walk *r, u64 code, u64 number)
 	barrier_var(n);
 	if (!recent || recent->number[number >> RUNTIME_KIND_BITS & 4095] == number ||
 	    n >= RUNTIME_MEETS)
-		return; /* sent with one of the next stacks */
+		return; /* sent before, or with one of the next stacks */
 	r->meet[n] = code;
 	r->meet_number[n] = number;
 	if (bpf_map_lookup_elem(&runtime_codes, &r->meet_number[n]))

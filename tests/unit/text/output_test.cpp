@@ -118,6 +118,46 @@ TEST_F(SinkTest, PartialWritesToAFullPipe) {
   EXPECT_TRUE(got == expected) << got.size() << " bytes of " << expected.size();
 }
 
+// It takes longer each time than one may that has taken nothing since the signal.
+TEST_F(SinkTest, SlowReadersGetTheRestAfterASignal) {
+  small_and_shared();
+  Pipe signals;
+  const std::string rest(5 * 4096, 'x');
+  std::string got;
+  std::thread slow([&] {
+    std::string part(4096, '\0');
+    ssize_t n = 0;
+    for (useconds_t wait = 50'000;
+         usleep(wait), (n = read(pipe.reader, part.data(), part.size())) > 0; wait = 300'000)
+      got.append(part, 0, static_cast<std::size_t>(n));
+  });
+  sink.ending(signals.reader, true, [](std::string_view) {});
+  sink.write(rest);
+  sink.flush();
+  EXPECT_FALSE(sink.dropped());
+  Pipe::shut(pipe.writer);
+  slow.join();
+  EXPECT_EQ(got, rest);
+}
+
+TEST_F(SinkTest, ReadersThatStopAreLeftAfterASignal) {
+  if (isatty(STDERR_FILENO)) GTEST_SKIP() << "at a terminal the user can press Ctrl-C again";
+  small_and_shared();
+  Pipe signals;
+  std::thread stops([&] {
+    std::string part(4096, '\0');
+    usleep(50'000);
+    EXPECT_EQ(read(pipe.reader, part.data(), part.size()), 4096);
+  });
+  std::string said;
+  sink.ending(signals.reader, true, [&](std::string_view text) { said = text; });
+  sink.write(std::string(5 * 4096, 'x'));
+  sink.flush();
+  stops.join();
+  EXPECT_TRUE(sink.dropped());
+  EXPECT_EQ(said, "the end of the output was not written: its reader has stalled");
+}
+
 TEST_F(SinkTest, TheReaderGoesWhileWeWait) {
   small_and_shared();
   std::thread goes([&] {
