@@ -115,21 +115,17 @@ inline_ int python_read_frame(struct runtime_walk *r, u64 at)
  */
 inline_ u64 python_check(struct runtime_walk *r, struct python_layout *at)
 {
-	u64 hash = walk_hash(0, runtime_of_code(r, at->name)), file = runtime_of_code(r, at->file);
+	u64 hash = walk_hash(0, runtime_of_code(r, at->name));
 
 	hash = walk_hash(hash, runtime_of_code(r, at->lines));
-	hash = walk_hash(hash, file);
+	hash = walk_hash(hash, runtime_of_code(r, at->file));
 	hash = walk_hash(hash, runtime_half_of_code(r, at->line));
 	if (at->version)
 		return walk_hash(hash, runtime_half_of_code(r, at->version));
-	if (file != r->text) { /* most callers are in the same file */
-		r->text = file;
-		r->text_hash = 0;
-		/* Length and hash of its name. */
-		if (!bpf_probe_read_user(r->code, 16, (void *)(file + 16)))
-			r->text_hash = walk_hash(walk_hash(0, r->code[0]), r->code[1]);
-	}
-	return walk_hash(hash, r->text_hash);
+	/* Length and hash of the file's name. */
+	if (!bpf_probe_read_user(r->code, 16, (void *)(runtime_of_code(r, at->file) + 16)))
+		hash = walk_hash(walk_hash(hash, r->code[0]), r->code[1]);
+	return hash;
 }
 
 /* The number of a code object; 0: it is none. */
@@ -205,7 +201,6 @@ __noinline int python_steps(void)
 		return RUNTIME_END;
 #pragma unroll
 	for (int i = 0; i < PYTHON_STEPS; i++) {
-		barrier_var(w); /* or addresses of all steps are kept on the stack */
 		failed = python_step(w);
 		if (failed)
 			break;
@@ -312,7 +307,6 @@ inline_ int python_begin(struct runtime_walk *r)
 
 	r->block_at = 0;
 	r->block_end = 0;
-	r->text = 0;
 	if (r->file.python.frames == PYTHON_NOT_KNOWN)
 		return RUNTIME_MARK_VERSION;
 	failed = python_thread();

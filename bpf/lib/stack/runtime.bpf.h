@@ -125,16 +125,18 @@ inline_ void runtime_meet(struct runtime_walk *r, u64 code, u64 number)
 	u32 zero = 0, n = r->met;
 
 	recent = bpf_map_lookup_elem(&runtime_recent, &zero);
+	if (!recent || recent->number[number >> RUNTIME_KIND_BITS & 4095] == number)
+		return;
+	if (bpf_map_lookup_elem(&runtime_codes, &number)) {
+		recent->number[number >> RUNTIME_KIND_BITS & 4095] = number;
+		return;
+	}
 	barrier_var(n);
-	if (!recent || recent->number[number >> RUNTIME_KIND_BITS & 4095] == number ||
-	    n >= RUNTIME_MEETS)
-		return; /* sent before, or with one of the next stacks */
+	if (n >= RUNTIME_MEETS)
+		return; /* sent with one of the next stacks */
 	r->meet[n] = code;
 	r->meet_number[n] = number;
-	if (bpf_map_lookup_elem(&runtime_codes, &r->meet_number[n]))
-		recent->number[number >> RUNTIME_KIND_BITS & 4095] = number;
-	else
-		r->met = n + 1;
+	r->met = n + 1;
 }
 
 /* The number of a code object that this walk has met, whose address is `code`; 0: it has not. */

@@ -184,7 +184,8 @@ struct hotspot_code {
 	__u64 method;  /* 0: code without a method */
 	__u64 nmethod; /* 0: interpreted */
 	__u64 code;    /* where the nmethod's begins */
-	__u32 compile_id, pad;
+	__u32 compile_id;
+	__u32 process; /* of hotspot_processes */
 };
 
 struct runtime_code {

@@ -87,7 +87,6 @@ struct runtime_walk {
 	u64 block[(RUNTIME_BLOCK + RUNTIME_FRAME) / 8];
 	u64 block_at, block_end; /* addresses of the first */
 	u64 frame;               /* where the last frame begins in them, in words */
-	u64 text, text_hash;     /* Python: name of the last code object's file; 0: none */
 	u64 shared_map;          /* V8: what descriptions of functions begin with; 0: not known */
 	u64 code[RUNTIME_CODE_WORDS]; /* copy of the last code object */
 	/*
