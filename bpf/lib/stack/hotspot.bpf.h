@@ -543,7 +543,6 @@ inline_ int hotspot_describe(struct walk *w, struct runtime_code *code, u64 obje
 	u64 blob = object & ~(u64)HOTSPOT_OBJECTS, name;
 	long bytes;
 
-	code->hotspot.process = (u32)w->hotspot;
 	code->minor = (u8)at->version;
 	if ((object & HOTSPOT_OBJECTS) == HOTSPOT_METHOD_OBJECT) {
 		code->hotspot.method = blob;

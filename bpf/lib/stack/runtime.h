@@ -184,8 +184,7 @@ struct hotspot_code {
 	__u64 method;  /* 0: code without a method */
 	__u64 nmethod; /* 0: interpreted */
 	__u64 code;    /* where the nmethod's begins */
-	__u32 compile_id;
-	__u32 process; /* of hotspot_processes */
+	__u32 compile_id, pad;
 };
 
 struct runtime_code {

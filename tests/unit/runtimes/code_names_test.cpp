@@ -7,6 +7,8 @@
 #include <memory>
 #include <string>
 
+#include "made_memory.hpp"
+
 namespace coretap::runtimes {
 namespace {
 
@@ -28,10 +30,8 @@ void send(CodeNames& names, const Sent& sent, std::size_t cut = 0) {
   code->minor = sent.minor;
   code->line = sent.line;
   code->line_bytes = static_cast<__u32>(sent.lines.size());
-  code->file = {static_cast<__u16>(sent.file.size()), 1, 0};
-  code->name = {static_cast<__u16>(sent.name.size()), 1, 0};
-  std::memcpy(code->file_text, sent.file.data(), sent.file.size());
-  std::memcpy(code->name_text, sent.name.data(), sent.name.size());
+  put_text(code->file, code->file_text, sent.file);
+  put_text(code->name, code->name_text, sent.name);
   std::memcpy(code->lines, sent.lines.data(), sent.lines.size());
   EXPECT_TRUE(names.take(code.get(), offsetof(runtime_code, lines) + sent.lines.size() - cut));
 }

@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -311,8 +309,7 @@ TEST(HotSpotScopes, FramesOfCompiledCode) {
   code.minor = 17;
   code.tgid = 42;
   code.hotspot = made.code;
-  code.name = {2, RUNTIME_UTF8, 0};
-  std::memcpy(code.name_text, "m1", 2);
+  put_text(code.name, code.name_text, "m1");
   EXPECT_TRUE(names.take(&code, kHead));
   const auto word = STACK_RUNTIME | code.number << RUNTIME_PLACE_BITS | 0x40;
   const auto frame = names.find(word);

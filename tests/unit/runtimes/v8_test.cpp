@@ -12,6 +12,7 @@
 
 #include "coretap/fd.hpp"
 #include "expect.hpp"
+#include "made_memory.hpp"
 #include "runtimes/code_names.hpp"
 #include "runtimes/runtimes.hpp"
 #include "symbols/elf_symbols.hpp"
@@ -204,8 +205,7 @@ TEST(CodeNames, FunctionsOfJavaScript) {
   runtime_code code{};
   code.mark = RUNTIME_CODE;
   code.number = 8 + RUNTIME_V8;
-  code.file = {7, 1, 0};
-  std::memcpy(code.file_text, "/app.js", 7);
+  put_text(code.file, code.file_text, "/app.js");
   code.source.length = 20;
   code.source.start = 4;
   code.source.width = 1;
