@@ -97,7 +97,9 @@ struct Session {
   perfetto::TracePart* trace_part = nullptr;  ///< instead of the file of --perfetto
   metrics::Exporter* exporter = nullptr;      ///< receives the reports; nullptr: they are printed
 
+  /// Both must outlive it.
   Session(const Tool& t, const Config& c);
+  Session(const Tool& t, Config&& c) = delete;
 
   bpf_map* map(MapName name) const { return map_named(name.c_str()); }
   /// For names that the library makes. nullptr: the tool has none.

@@ -216,7 +216,8 @@ TEST(Layout, OfEachToolIsInItsObject) {
     }
     if (of.tool.report->name() != "aggregate" || !of.tool.report->has_program()) continue;
     if (of.tool.compile) continue;  // the forms of its rows are the command line's (Ask::report)
-    Session s(of.tool, {});
+    const Config config;
+    Session s(of.tool, config);
     struct Maps : replay::MadeSource {
       using MadeSource::MadeSource;
       std::vector<CounterShape> shapes;
