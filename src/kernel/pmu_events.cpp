@@ -197,10 +197,10 @@ class EventTerms {
   Error wrong(std::string_view name) const {
     auto formats = names_of_files(directory_ + "/format");
     const auto aliases = pmus_.aliases(event_.pmu);
-    std::vector<std::string_view> known(formats.begin(), formats.end());
-    known.insert(known.end(), aliases.begin(), aliases.end());
     for (auto config : kConfigs) formats.emplace_back(config);
     formats.emplace_back("name");
+    std::vector<std::string_view> known(formats.begin(), formats.end());
+    known.insert(known.end(), aliases.begin(), aliases.end());
     auto why = fmt::format("it has the terms {}", words_of(formats));
     if (!aliases.empty()) why += fmt::format("; the events {}", words_of(aliases));
     return {fmt::format("the PMU {} has no term or event '{}'", event_.pmu, printable(name)), why,
