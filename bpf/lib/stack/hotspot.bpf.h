@@ -102,15 +102,21 @@ enum hotspot_frame {
 #define HOTSPOT_SUB 0xec
 #define HOTSPOT_ADD 0xc4
 
+/* The four bytes that end at this index. */
+inline_ u32 hotspot_bytes_before(const u8 *code, u32 end)
+{
+	return code[end - 4] | code[end - 3] << 8 | code[end - 2] << 16 | (u32)code[end - 1] << 24;
+}
+
 /* Does `sub` or `add` of a constant to rsp end at this index, by this many bytes? */
 inline_ bool hotspot_moves_sp(const u8 *code, u32 end, u8 how, u32 bytes)
 {
-	if (code[end - 4] == 0x48 && code[end - 3] == 0x83 && code[end - 2] == how &&
-	    code[end - 1] == bytes && bytes < 128)
+	u32 last = hotspot_bytes_before(code, end);
+
+	if (bytes < 128 && last == (0x8348 | how << 16 | bytes << 24))
 		return true;
-	return code[end - 7] == 0x48 && code[end - 6] == 0x81 && code[end - 5] == how &&
-	       (code[end - 4] | code[end - 3] << 8 | code[end - 2] << 16 |
-		(u32)code[end - 1] << 24) == bytes;
+	return last == bytes && code[end - 7] == 0x48 && code[end - 6] == 0x81 &&
+	       code[end - 5] == how;
 }
 
 /* mov rbp, rsp */
@@ -122,11 +128,24 @@ inline_ bool hotspot_sets_bp(const u8 *code, u32 at)
 /* Before the frame of a compiled method is complete. */
 inline_ int hotspot_prologue(const u8 *code, u32 frame)
 {
+	u32 opcode = code[1] << 8 | code[2] << 16;
+
+/* The opcode is looked for first: 33 comparisons of whole instructions take 190,000 verified ones.
+ */
 #pragma unroll
-	for (u32 end = 8; end <= HOTSPOT_BEFORE; end++) {
-		if (hotspot_moves_sp(code, end, HOTSPOT_SUB, frame - 16))
+	for (u32 at = 1; at <= HOTSPOT_BEFORE - 4; at++) {
+		u32 bytes, end;
+
+		opcode = opcode >> 8 | code[at + 2] << 16;
+		if ((opcode & 0xfffdff) != 0xec8148) /* sub rsp, of one byte or of four */
+			continue;
+		end = opcode & 0x200 ? at + 4 : at + 7;
+		bytes = opcode & 0x200 ? code[at + 3] : hotspot_bytes_before(code, at + 7);
+		if (end > HOTSPOT_BEFORE)
+			continue;
+		if (bytes == frame - 16)
 			return HOTSPOT_WHOLE;
-		if (hotspot_moves_sp(code, end, HOTSPOT_SUB, frame - 8))
+		if (bytes == frame - 8)
 			return end == HOTSPOT_BEFORE ? HOTSPOT_ALLOCATED : HOTSPOT_WHOLE;
 	}
 	if (code[HOTSPOT_BEFORE - 1] == 0x55 &&
@@ -154,8 +173,6 @@ inline_ bool hotspot_is_poll(const u8 *code)
 /* Where it is complete, or dropped: add rsp, n; pop rbp; perhaps a test; ret. */
 inline_ int hotspot_epilogue(const u8 *code, u32 frame)
 {
-	bool returned = false;
-
 	if (code[HOTSPOT_BEFORE] == 0xc3 || hotspot_is_poll(code))
 		return HOTSPOT_NONE;
 	if (code[HOTSPOT_BEFORE] == 0x5d &&
@@ -164,9 +181,8 @@ inline_ int hotspot_epilogue(const u8 *code, u32 frame)
 #pragma unroll
 	for (u32 at = HOTSPOT_BEFORE - 1; at >= HOTSPOT_BEFORE - 20; at--) {
 		if (code[at] == 0xc3)
-			returned = true;
-		if (!returned && code[at] == 0x5d &&
-		    hotspot_moves_sp(code, at, HOTSPOT_ADD, frame - 16))
+			return HOTSPOT_WHOLE;
+		if (code[at] == 0x5d && hotspot_moves_sp(code, at, HOTSPOT_ADD, frame - 16))
 			return HOTSPOT_NONE;
 	}
 	return HOTSPOT_WHOLE;
@@ -348,7 +364,7 @@ __noinline int hotspot_compiled(void)
 	struct walk *w = current_walk();
 	struct runtime_walk *r;
 	struct hotspot_layout *at;
-	u64 blob, code, pc, deopt, method, hash;
+	u64 blob, code, pc, deopt, hash;
 	u32 bytes, frame;
 	s32 complete;
 	bool nmethod;
@@ -387,15 +403,11 @@ __noinline int hotspot_compiled(void)
 			form = hotspot_leaf_stub(frame);
 		return hotspot_leave(w, form, frame);
 	}
-	method = hotspot_word(r, at->method, 8);
-	hash = walk_hash(walk_hash(0, method), hotspot_word(r, at->compile_id, 4));
 	pc = w->ip;
-	if (frame < 16) {
-		hotspot_found(w, blob, hash, pc - code);
-		return unwind_end(w, STACK_END_NO_CFI);
-	}
 	form = HOTSPOT_WHOLE;
-	if (w->exact)
+	if (frame < 16)
+		form = HOTSPOT_UNKNOWN;
+	else if (w->exact)
 		form = hotspot_leaf(frame, complete < 0 || pc - code >= (u64)complete);
 	/* A frame that is to be run by the interpreter from now on: its place is in it. */
 	deopt = hotspot_word(r, at->deopt, at->deopt_is_offset ? 4 : 8);
@@ -403,6 +415,8 @@ __noinline int hotspot_compiled(void)
 		deopt += blob;
 	if (pc == deopt && !unwind_read(w, w->sp + (u32)hotspot_word(r, at->original_pc, 4), &pc))
 		pc = 0;
+	hash = walk_hash(walk_hash(0, hotspot_word(r, at->method, 8)),
+			 hotspot_word(r, at->compile_id, 4));
 	hotspot_found(w, blob, hash, pc - code);
 	return hotspot_leave(w, form, frame);
 }

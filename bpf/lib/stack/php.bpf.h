@@ -113,6 +113,7 @@ __noinline int php_steps(void)
 		return RUNTIME_END;
 #pragma unroll
 	for (int i = 0; i < PHP_STEPS; i++) {
+		barrier_var(w); /* or addresses of all steps are kept on the stack */
 		failed = php_step(w);
 		if (failed)
 			break;

@@ -201,6 +201,7 @@ __noinline int python_steps(void)
 		return RUNTIME_END;
 #pragma unroll
 	for (int i = 0; i < PYTHON_STEPS; i++) {
+		barrier_var(w); /* or addresses of all steps are kept on the stack */
 		failed = python_step(w);
 		if (failed)
 			break;

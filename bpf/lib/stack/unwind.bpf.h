@@ -224,24 +224,25 @@ inline_ u64 unwind_frame(struct walk *w)
 inline_ u32 unwind_find_rule(struct walk *w, u64 pc)
 {
 	u64 address = pc - w->found.bias;
-	u32 key = (u32)address << 16 | 0xffff, zero = 0, page, chunk, at, n;
+	u32 key = (u32)address << 16 | 0xffff, index, at, n; /* one index: little stack */
 	struct unwind_page *p;
 	struct unwind_chunk *c;
 	void *rows;
 
 	if (address >> UNWIND_PAGE_BITS >= w->found.pages)
 		return 0;
-	page = w->found.page + (u32)(address >> UNWIND_PAGE_BITS);
-	p = bpf_map_lookup_elem(&unwind_pages, &page);
+	index = w->found.page + (u32)(address >> UNWIND_PAGE_BITS);
+	p = bpf_map_lookup_elem(&unwind_pages, &index);
 	if (!p)
 		return 0;
-	chunk = p->chunk;
+	index = p->chunk;
 	at = p->first;
 	n = p->rows;
-	rows = bpf_map_lookup_elem(&unwind_rows, &chunk);
+	rows = bpf_map_lookup_elem(&unwind_rows, &index);
 	if (!rows)
 		return 0;
-	c = bpf_map_lookup_elem(rows, &zero);
+	index = 0;
+	c = bpf_map_lookup_elem(rows, &index);
 	if (!c)
 		return 0;
 	for (int i = 0; i < 16; i++) {

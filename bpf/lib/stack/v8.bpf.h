@@ -163,11 +163,13 @@ __noinline int v8_steps(void)
 
 	if (!runtimes || !w)
 		return 1;
-	r = &w->runtime;
 	for (int i = 0; i < V8_STEPS; i++) {
-		u32 n = r->given;
 		u64 guess;
+		u32 n;
 
+		barrier_var(w); /* or addresses of all steps are kept on the stack */
+		r = &w->runtime;
+		n = r->given;
 		barrier_var(n);
 		if (n >= STACK_MOST || n >= r->guesses)
 			return 1;
