@@ -17,7 +17,7 @@ FUZZ(interpreted_code, bytes) {
   std::memset(record.get(), 0, sizeof *record);
   constexpr std::size_t kMark = sizeof record->mark;
   const auto size = std::min(bytes.size(), sizeof *record - kMark);
-  std::memcpy(reinterpret_cast<char*>(record.get()) + kMark, bytes.data(), size);
+  std::copy_n(bytes.data(), size, reinterpret_cast<std::uint8_t*>(record.get()) + kMark);
   record->mark = RUNTIME_CODE;
   CodeNames names;
   MUST(names.take(record.get(), kMark + size));
