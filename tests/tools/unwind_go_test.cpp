@@ -81,12 +81,13 @@ void expect_go(const std::string& kind, const std::string& end, std::size_t trut
   Tracer tracer(tool, options);
   std::this_thread::sleep_for(std::chrono::milliseconds(static_cast<int>(1000 * slowness())));
   std::uint64_t right = 0, marked = 0, young = 0, refused = 0;
-  std::string example;
+  std::string example, without;
   const auto report = tracer.stop();
   for (auto& line : report.body) {
     if (line["user_stack"].is_null()) continue;
     if (line["user_stack"].strings().empty()) {  // the kernel had no memory for it
       refused += line["count"].u64();
+      without = line.text();
       continue;
     }
     const auto frames = GoCalls::shown(line["user_stack"].strings());
@@ -103,7 +104,7 @@ void expect_go(const std::string& kind, const std::string& end, std::size_t trut
     right += count;
   }
   EXPECT_GE(right, 20u);
-  EXPECT_LE(refused, report.lost("stacks_failed"));
+  EXPECT_LE(refused, report.lost("stacks_failed")) << without << report.ledger.text();
   EXPECT_LE(marked, right / 50) << example;
   EXPECT_LE(young, 2 + right / 50);
 }
