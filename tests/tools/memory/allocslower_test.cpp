@@ -111,7 +111,8 @@ TOOL_TEST(Allocslower, CompactionLikeCompactsnoop) {
 
 // The machine's memory is used up: in turns.
 TESTS_OF(allocslower, .events = {"0 -e -K -U", "reclaim --events 3 --seconds 8", true},
-         .stress = event_row("reclaim --events {n}", 20, {}, "0", "worker_pid")
+         // Emulation takes more than the usual 20 s to fill the memory.
+         .stress = event_row("reclaim --events {n} --seconds 90", 20, {}, "0", "worker_pid")
                        .of_one_workload()
                        .not_known(),
          .long_run = {{.arguments = "0 -e"}});
