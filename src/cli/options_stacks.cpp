@@ -112,10 +112,10 @@ std::vector<Option> code() {
     return option;
   };
   return {
-      only("native-only", "no frames of interpreted code (Python, JavaScript, Java, PHP)",
+      only("native-only", "no frames of interpreted code (Python, Java, PHP, Ruby, ...)",
            Stacks::native),
       only("runtime-only",
-           "of user stacks with interpreted code (Python, JavaScript, Java, PHP), only its frames",
+           "of user stacks with interpreted code (Python, Java, PHP, Ruby, ...), only its frames",
            Stacks::interpreted)};
 }
 

@@ -7,6 +7,7 @@
 
 #include "runtimes/hotspot_methods.hpp"
 #include "runtimes/line_table.hpp"
+#include "runtimes/ruby.hpp"
 #include "runtimes/runtimes.hpp"
 
 namespace coretap::runtimes {
@@ -113,6 +114,8 @@ bool CodeNames::take(const void* record, std::size_t size) {
     if (code.function.empty()) code.function = "<main>";
     if (auto of = sent.substr(0, sent.find('\0')); !of.empty())
       code.function = std::string(of) + "::" + code.function;
+  } else if (code.kind == RUNTIME_RUBY) {
+    code.lines = ruby_lines(from, sent);
   } else {
     code.lines = sent;
   }
@@ -128,6 +131,16 @@ bool CodeNames::take(const void* record, std::size_t size) {
   order_.push_back(from.number);
   if (bytes_ > kMostBytes) drop_oldest();
   return true;
+}
+
+/// Tables that were not sent, as they are long, are in the process: they are read once.
+std::string CodeNames::ruby_lines(const runtime_code& from, std::string_view sent) {
+  const auto known = codes_.find(from.number);
+  auto read = [&](pid_t of, std::uint64_t address, std::span<char> to) {
+    return read_ && known == codes_.end() && budget_.take(to.size()) && read_(of, address, to);
+  };
+  auto lines = ruby_lines_of(sent, static_cast<pid_t>(from.tgid), read, kMostTable);
+  return lines.empty() && known != codes_.end() ? known->second.lines : lines;
 }
 
 /// Half of them: frequent ones are not sent again while the kernel program remembers them.
@@ -164,6 +177,10 @@ RuntimeFrame CodeNames::find(std::uint64_t word, bool exact) const {
                                  .inlined = true});
     }
   }
+  if (code.kind == RUNTIME_RUBY)
+    if (auto line = ruby_line(code.lines, static_cast<std::uint32_t>(place));
+        line && *line < kMostLine)
+      frame.line = *line;
   if (code.kind != RUNTIME_PYTHON) return frame;
   if (auto line = line_at(code.minor, code.lines, code.first, static_cast<std::uint32_t>(place));
       line && *line < kMostLine)

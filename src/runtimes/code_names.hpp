@@ -13,6 +13,7 @@
 #include "coretap/symbols.hpp"
 #include "lib/stack/runtime.h"
 #include "runtimes/hotspot_scopes.hpp"
+#include "runtimes/read_budget.hpp"
 #include "runtimes/v8.hpp"
 
 namespace coretap::runtimes {
@@ -30,9 +31,11 @@ class CodeNames {
  public:
   /// Bytes of names and tables; above, the oldest are dropped.
   static constexpr std::size_t kMostBytes = 32 << 20;
+  /// Bytes of Ruby's tables of lines that are read from processes in each second; of one.
+  static constexpr std::size_t kMostRead = 8 << 20, kMostTable = 1 << 20;
 
   /// `read`: for lines that are only in the memory of a process; null: these are not known.
-  explicit CodeNames(ReadMemory read = {}) : sources_(std::move(read)) {}
+  explicit CodeNames(ReadMemory read = {}) : sources_(read), read_(std::move(read)) {}
 
   /// True if the record is about a code object.
   bool take(const void* record, std::size_t size);
@@ -64,7 +67,11 @@ class CodeNames {
   };
   void drop_oldest();
 
+  std::string ruby_lines(const runtime_code& from, std::string_view sent);
+
   SourceLines sources_;
+  ReadMemory read_;
+  ReadBudget budget_{kMostRead};
   std::unordered_map<std::uint64_t, Code> codes_;
   std::deque<std::uint64_t> order_;  ///< as they came
   std::size_t bytes_ = 0;

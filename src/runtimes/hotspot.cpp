@@ -18,7 +18,7 @@ std::optional<runtime_file> hotspot_in(int fd, std::uint64_t base) {
   runtime_file file{};
   file.kind = RUNTIME_HOTSPOT;
   file.runtime = found[0].address - base;
-  file.code_type = found[1].address - base;
+  file.other = found[1].address - base;
   return file;
 }
 
@@ -180,7 +180,7 @@ std::variant<std::shared_ptr<const HotSpots::Process>, HotSpotState> HotSpots::a
     return read_(pid, address, to);
   };
   const auto tables =
-      HotSpotTables::read(memory, library.bias + file.runtime, library.bias + file.code_type);
+      HotSpotTables::read(memory, library.bias + file.runtime, library.bias + file.other);
   if (!tables) return HotSpotState::starting;
   const auto found = hotspot_process_of(memory, *tables, library.begin, library.end);
   if (const auto* state = std::get_if<HotSpotState>(&found)) return *state;

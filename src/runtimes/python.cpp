@@ -145,7 +145,7 @@ std::optional<runtime_file> python_in(int fd, std::uint64_t base) {
   runtime_file file{};
   file.kind = RUNTIME_PYTHON;
   file.runtime = runtime.address - base;
-  file.code_type = found[kCodeType].address - base;
+  file.other = found[kCodeType].address - base;
   file.eval_begin = found[kLoop].address - base;
   file.eval_end = file.eval_begin + found[kLoop].size;
   std::uint64_t version = 0;

@@ -1,5 +1,5 @@
-// Frames of Python, JavaScript, Java and PHP in user stacks, against what the programs themselves
-// know of their calls.
+// Frames of Python, JavaScript, Java, PHP and Ruby in user stacks, against what the programs
+// themselves know of their calls.
 
 #include "harness.hpp"
 
@@ -7,7 +7,7 @@ namespace coretap::tooltest {
 namespace {
 
 constexpr char kInterpreter[] = "/usr/bin/python3", kNode[] = "/usr/bin/node",
-               kJava[] = "/usr/bin/java", kPhp[] = "/usr/bin/php";
+               kJava[] = "/usr/bin/java", kPhp[] = "/usr/bin/php", kRuby[] = "/usr/bin/ruby";
 
 // Calls of all kinds, 30 deep; prints its own traceback, then computes in one line.
 constexpr char kPythonCalls[] = R"py(
@@ -259,7 +259,93 @@ function go(int $n, float $t): int {
 go((int)$argv[1], 600.0);
 )php";
 
-/// A script under the machine's own python3, node, java or php.
+// As above. Its own traces have the caller's line for methods written in C: these come without one.
+constexpr char kRubyCalls[] = R"ruby(def leaf(t)
+  frames = caller_locations(0).map { |l| "#{l.label} (#{File.basename(l.path)}:#{l.lineno})" }
+  puts '[' + frames.map(&:dump).join(',') + ']'
+  STDOUT.flush
+  busy(t)
+end
+def busy(t)
+  finish = Process.clock_gettime(Process::CLOCK_MONOTONIC) + t
+  x = 1
+  loop do
+    i = 0
+    while i < 10000
+      x = (x * 3 + i) % 1000003
+      i += 1
+    end
+    break if Process.clock_gettime(Process::CLOCK_MONOTONIC) > finish
+  end
+  x
+end
+module Shared
+  def shared(n, t) = go(n - 1, t)
+end
+class A
+  include Shared
+  attr_reader :x
+  def initialize(n, t); @x = go(n - 1, t) if n > 0; end
+  def method_(n, t); go(n - 1, t); end
+  def self.still(n, t); go(n - 1, t); end
+  def +(n); go(n - 1, 600.0); end
+  def [](n); go(n - 1, 600.0); end
+  def each; yield 1; end
+  def method_missing(name, *a) name == :unknown ? go(a[0] - 1, a[1]) : super end
+  def respond_to_missing?(*) = true
+  def <=>(o) = 0
+  define_method(:made) { |n, t| go(n - 1, t) }
+  def été(n, t); go(n - 1, t); end
+  def blk(n, t, &b); b.call(n, t); end
+  def self.const_missing(name) = go(name.to_s[1..].to_i - 1, 600.0)
+end
+def caught(n, t)
+  begin
+    raise "#{n}"
+  rescue => e
+    return go(e.message.to_i - 1, t)
+  end
+end
+def ensured(n, t)
+  begin
+    x = 1
+  ensure
+    return go(n - 1, t)
+  end
+end
+def go(n, t)
+  return leaf(t) if n <= 0
+  case n % 24
+  when 0 then A.new(n, t).x
+  when 1 then A.new(0, t).method_(n, t)
+  when 2 then A.still(n, t)
+  when 3 then A.new(0, t) + n
+  when 4 then A.new(0, t)[n]
+  when 5 then A.new(0, t).unknown(n, t)
+  when 6 then lambda { |m| go(m - 1, t) }.call(n)
+  when 7 then proc { |m| go(m - 1, t) }.(n)
+  when 8 then [n].each { |m| return go(m - 1, t) }
+  when 9 then [n].map { |m| go(m - 1, t) }[0]
+  when 10 then 1.times { return go(n - 1, t) }
+  when 11 then [2, 1].sort { |a, b| return go(n - 1, t) }
+  when 12 then send(:go, n - 1, t)
+  when 13 then A.new(0, t).method(:method_).call(n, t)
+  when 14 then A.new(0, t).shared(n, t)
+  when 15 then caught(n, t)
+  when 16 then A.new(0, t).made(n, t)
+  when 17 then A.new(0, t).été(n, t)
+  when 18 then eval("go(n - 1, t)")
+  when 19 then A.new(0, t).each { |_| return go(n - 1, t) }
+  when 20 then { n => 1 }.each_pair { |k, _| return go(k - 1, t) }
+  when 21 then Enumerator.new { |y| y << go(n - 1, t) }.each { |v| return v }
+  when 22 then A.new(0, t).blk(n, t) { |a, b| go(a - 1, b) }
+  else ensured(n, t)
+  end
+end
+go(ARGV[0].to_i, 600.0)
+)ruby";
+
+/// A script under the machine's own python3, node, java, php or ruby.
 class Script : public TemporaryDirectory {
  public:
   explicit Script(std::string_view text, const char* interpreter = kInterpreter,
@@ -532,6 +618,67 @@ TEST(Interpreted, PhpFramesAreThoseOfItsBacktrace) {
     if (found.empty()) return {};  // before the file has been read
     return found;
   });
+}
+
+TEST(Interpreted, RubyFramesAreThoseOfItsBacktrace) {
+  Script script(kRubyCalls, kRuby, "calls.rb", {}, {"47"});
+  auto truth = Json::parse(script.process().out_lines().at(0)).strings();
+  std::reverse(truth.begin(), truth.end());
+  truth.back() = "leaf (calls.rb:5)";  // its line has changed
+  truth.insert(truth.end(), {"busy (calls.rb:10)", "loop", "block in busy"});
+  const auto name_of = [](const std::string& frame) { return frame.substr(0, frame.find(" (")); };
+  std::set<std::string> names;
+  for (auto& frame : truth) names.insert(name_of(frame));
+  expect_frames(profiled(script.pid()), truth, 0, [&](auto& frames) -> std::optional<Strings> {
+    Strings found;
+    auto at = std::ranges::find_if(
+        frames, [](auto& frame) { return frame.starts_with("<main> (calls.rb:"); });
+    if (at == frames.end()) return {};  // before the file has been read, or another thread
+    for (; at != frames.end(); ++at) {
+      // Methods in C, and those of the interpreter's own (<internal:kernel>), have no line of the
+      // script; Ruby's trace has the caller's.
+      const bool own = at->find("(<internal:") != at->npos;
+      if (!own && !at->ends_with(')') && !names.contains(*at)) continue;  // native
+      const auto i = found.size();
+      const bool by_name = own || !at->ends_with(')') || (i + 1 == truth.size() && i > 2);
+      found.push_back(by_name && i < truth.size() && name_of(*at) == name_of(truth[i]) ? truth[i]
+                                                                                       : *at);
+    }
+    return found;
+  });
+}
+
+/// A program with the symbols of Ruby, and wrong objects.
+TEST(Interpreted, ProgramsThatPretendToBeRuby) {
+#ifndef __x86_64__
+  throw Skip("frames of interpreters: x86-64 only");
+#endif
+  for (std::string kind : {"escapes", "endless", "beyond", "wild", "outside"}) {
+    SCOPED_TRACE(kind);
+    Process liar({.argv = {workload_path("pretend_ruby"), kind}});
+    ASSERT_TRUE(liar.await([](auto& out, auto&) { return out.find('\n') != std::string::npos; }));
+    const auto text = profiled(std::to_string(liar.pid()));
+    std::uint64_t marked = 0, native = 0;
+    for (auto& stack : folded(text)) {
+      EXPECT_LE(stack.frames.size(), 512u);
+      const auto& frames = stack.frames;
+      // Frames without end leave no room for native ones.
+      native += kind == "endless" ? 1 : std::ranges::count(frames, "main");
+      if (kind == "escapes") {
+        const Strings truth = {"bad\\x1b[31mouter (bad\\x1b.rb:9)",
+                               "bad\\x1b[2Jmethod in C, whose name is not in the object",
+                               "bad\\x0ainner (bad\\x1b.rb:7)"};
+        marked += std::ranges::search(frames, truth).size() == truth.size();
+      } else if (kind == "endless") {
+        marked += frames.back() == "bad\\x0ainner (bad\\x1b.rb:7)";
+      } else {
+        marked += std::ranges::count(frames, "[ruby: frames not readable]");
+      }
+    }
+    EXPECT_EQ(text.find('\033'), std::string::npos);
+    EXPECT_GE(native, 1u) << text;
+    EXPECT_GE(marked, 1u) << text;
+  }
 }
 
 /// Programs with the constants of V8, and wrong objects.

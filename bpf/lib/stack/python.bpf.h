@@ -19,38 +19,9 @@
 /* The interpreter's structure of a thread. */
 MAP(LRU_HASH, runtime_threads, 4096, struct runtime_thread, u64);
 
-#ifdef __TARGET_ARCH_x86
-struct thread_struct___x86 {
-	unsigned long fsbase;
-} __attribute__((preserve_access_index));
-
-struct task_struct___x86 {
-	struct thread_struct___x86 thread;
-} __attribute__((preserve_access_index));
-#endif
-
-/* pthread_self() of the running task; 0: not known. */
-inline_ u64 thread_pointer(void)
-{
-#ifdef __TARGET_ARCH_x86
-	return BPF_CORE_READ((struct task_struct___x86 *)current_task(), thread.fsbase);
-#else
-	return 0;
-#endif
-}
-
-/* A word of the frame that was read last. */
-inline_ u64 python_of_frame(struct runtime_walk *r, u32 offset)
-{
-	u32 i = (u32)r->frame + offset / 8;
-
-	barrier_var(i);
-	return i < (RUNTIME_BLOCK + RUNTIME_FRAME) / 8 ? r->block[i] : 0;
-}
-
 inline_ u8 python_byte_of_frame(struct runtime_walk *r, u32 offset)
 {
-	return (u8)(python_of_frame(r, offset) >> (offset & 7) * 8);
+	return (u8)(runtime_of_block(r, offset) >> (offset & 7) * 8);
 }
 
 /* Is the frame that was read last the loop's own, which is in a native frame? */
@@ -138,7 +109,7 @@ inline_ u64 python_number(struct walk *w, u64 code)
 	if (number)
 		return number;
 	if (bpf_probe_read_user(r->code, 144, (void *)code) ||
-	    runtime_of_code(r, at->type) != r->bias + r->file.code_type)
+	    runtime_of_code(r, at->type) != r->bias + r->file.other)
 		return 0;
 	return runtime_number(w, code, code, walk_hash(python_check(r, at), code));
 }
@@ -156,13 +127,13 @@ inline_ int python_step(struct walk *w)
 		return RUNTIME_END;
 	if (!python_read_frame(r, frame))
 		return RUNTIME_MARK_UNREADABLE;
-	r->at = python_of_frame(r, at->previous);
+	r->at = runtime_of_block(r, at->previous);
 	if (python_is_own_frame(r)) {
 		runtime_end_segment(r, frame);
 		return 0;
 	}
-	code = python_of_frame(r, at->executable) & ~7ULL;
-	instruction = python_of_frame(r, at->instruction);
+	code = runtime_of_block(r, at->executable) & ~7ULL;
+	instruction = runtime_of_block(r, at->instruction);
 	if (at->frames == PYTHON_OBJECTS || at->frames == PYTHON_COUNTED)
 		instruction = (u32)instruction;
 	last = at->frames == PYTHON_COUNTED ||

@@ -28,6 +28,35 @@ inline_ bool runtime_read(u64 address, u64 *word)
 	return !bpf_probe_read_user(word, sizeof(*word), (void *)address);
 }
 
+#ifdef __TARGET_ARCH_x86
+struct thread_struct___x86 {
+	unsigned long fsbase;
+} __attribute__((preserve_access_index));
+
+struct task_struct___x86 {
+	struct thread_struct___x86 thread;
+} __attribute__((preserve_access_index));
+#endif
+
+/* pthread_self() of the running task; 0: not known. */
+inline_ u64 thread_pointer(void)
+{
+#ifdef __TARGET_ARCH_x86
+	return BPF_CORE_READ((struct task_struct___x86 *)current_task(), thread.fsbase);
+#else
+	return 0;
+#endif
+}
+
+/* A word of the frame that was read last, in the block. */
+inline_ u64 runtime_of_block(struct runtime_walk *r, u32 offset)
+{
+	u32 i = (u32)r->frame + offset / 8;
+
+	barrier_var(i);
+	return i < (RUNTIME_BLOCK + RUNTIME_FRAME) / 8 ? r->block[i] : 0;
+}
+
 /* Of the code object that was read last. */
 inline_ u64 runtime_of_code(struct runtime_walk *r, u32 offset)
 {
@@ -170,7 +199,7 @@ inline_ u64 runtime_number(struct walk *w, u64 code, u64 object, u64 hash)
 
 /*
  * Keeps the frame pointer of the frame found last, to which no unwind table applied. Frames of
- * Python and PHP, if there are any, are where these would be.
+ * Python, PHP and Ruby, if there are any, are where these would be.
  */
 inline_ void runtime_guessed(struct walk *w, u64 fp)
 {

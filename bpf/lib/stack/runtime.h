@@ -22,6 +22,7 @@ enum runtime_kind {
 	RUNTIME_V8,
 	RUNTIME_HOTSPOT,
 	RUNTIME_PHP,
+	RUNTIME_RUBY,
 	RUNTIME_KINDS
 };
 #define RUNTIME_KIND_BITS 3
@@ -139,15 +140,27 @@ struct php_layout {
 	__u16 file;    /* of a function of PHP code; its first line follows */
 };
 
+/* Offsets in the structures of one version of Ruby, in bytes. */
+struct ruby_layout {
+	__u16 frame;      /* bytes of a control frame; 0: a version that is not known */
+	__u16 lines;      /* in the body of code: where its table of lines is */
+	__u16 embedded;   /* in a string that contains its characters: these */
+	__u16 has_module; /* of the thread's execution context: the variable is a library's */
+	__s64 context;    /* the variable: from the library's block of the thread, or from the
+			   * thread pointer */
+};
+
 /* A file that contains an interpreter; by unwind_mapping's runtime. */
 struct runtime_file {
 	__u32 kind; /* enum runtime_kind; its layout follows, others are 0 */
 	struct python_layout python;
 	struct v8_layout v8;
 	struct php_layout php;
-	__u64 runtime;   /* _PyRuntime or executor_globals: address minus the bias of a mapping */
-	__u64 code_type; /* PyCode_Type, likewise */
-	__u64 eval_begin, eval_end; /* the interpreter's loop, likewise; not with all of Python's */
+	struct ruby_layout ruby;
+	/* Addresses minus the bias of a mapping. */
+	__u64 runtime; /* _PyRuntime, executor_globals, or the tls_index of Ruby's variable */
+	__u64 other;   /* PyCode_Type, gHotSpotVMTypes; Ruby: its array of names, 0: not known */
+	__u64 eval_begin, eval_end; /* the interpreter's loop; not with all of Python's */
 };
 
 #define RUNTIME_FILES 256
@@ -159,6 +172,27 @@ struct runtime_file {
 #define RUNTIME_LINES 4096
 
 #define RUNTIME_UTF8 8
+
+/*
+ * Ruby's table of lines: for each instruction with a line, `entries` of 12 bytes that begin with
+ * it; and a bit for each of their places (struct succ_index_table, iseq.c in its sources): 6 words
+ * for the first 54 places, then 10 words for each 512.
+ */
+#define RUBY_FIRST_PLACES 54
+#define RUBY_FIRST_BYTES 48
+#define RUBY_BLOCK_PLACES 512
+#define RUBY_BLOCK_BYTES 80
+#define RUBY_ENTRY 12
+#define RUBY_BLOCKS 3 /* sent; tables with more of them, or of entries, are in the process only */
+#define RUBY_TABLE (RUBY_FIRST_BYTES + RUBY_BLOCKS * RUBY_BLOCK_BYTES)
+
+struct ruby_lines {
+	__u64 at;                /* where the process has the next four words: */
+	__u64 entries_at;        /* an address; */
+	__u64 positions;         /* 0: the table is as above; */
+	__u64 entries, table_at; /* their number in the low half; an address */
+	__u32 places, pad;
+};
 
 struct runtime_text {
 	__u16 bytes;
@@ -203,7 +237,8 @@ struct runtime_code {
 	/*
 	 * Python: the table of lines; V8: the source before the function; HotSpot: the name of the
 	 * source file, ended by 0, in HOTSPOT_SOURCE bytes, and the table of lines; PHP: the
-	 * class, ended by 0. Sent as far as used.
+	 * class, ended by 0; Ruby: struct ruby_lines, RUBY_TABLE bytes of the table, entries. Sent
+	 * as far as used.
 	 */
 	char lines[RUNTIME_LINES];
 };

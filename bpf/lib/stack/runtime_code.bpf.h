@@ -27,6 +27,8 @@ inline_ void runtime_describe(struct walk *w, struct runtime_record *r, u64 obje
 		bytes = (u32)v8_describe(&w->runtime, code, object);
 	else if ((number & RUNTIME_KIND_MASK) == RUNTIME_PHP)
 		bytes = (u32)php_describe(&w->runtime, code, object);
+	else if ((number & RUNTIME_KIND_MASK) == RUNTIME_RUBY)
+		bytes = (u32)ruby_describe(&w->runtime, code, object);
 	else
 		bytes = (u32)python_describe(&w->runtime, code, object);
 	barrier_var(bytes);

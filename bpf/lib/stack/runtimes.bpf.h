@@ -9,6 +9,7 @@
 
 #include "lib/stack/php.bpf.h"
 #include "lib/stack/python.bpf.h"
+#include "lib/stack/ruby.bpf.h"
 #include "lib/stack/v8.bpf.h"
 
 /* The walk has met a file with a runtime. Called by walk_user(), as calls of it would be too deep.
@@ -43,6 +44,8 @@ __noinline int runtime_begin(void)
 		failed = python_begin(r);
 	else if (r->file.kind == RUNTIME_PHP)
 		failed = php_begin();
+	else if (r->file.kind == RUNTIME_RUBY)
+		failed = ruby_begin();
 	else
 		return 0;
 	if (failed)

@@ -74,6 +74,8 @@ struct runtime_walk {
 	u64 at;       /* the next frame; 0: no more */
 	u64 interpreter;
 	struct runtime_thread thread;
+	u64 end;     /* Ruby: of its array of frames */
+	u64 inside;  /* Ruby: the task was in the interpreter's loop */
 	u64 c_frame; /* PHP: the frame whose opcode is not in memory, but this: */
 	u64 opcode;
 	union {

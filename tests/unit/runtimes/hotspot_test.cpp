@@ -42,7 +42,7 @@ TEST(HotSpot, TheMachinesOwnIsFound) {
   EXPECT_EQ(file->kind, RUNTIME_HOTSPOT);
   const auto other = runtime_in(fd.get(), 0x2000);
   EXPECT_EQ(file->runtime, other->runtime + 0x1000);
-  EXPECT_EQ(file->code_type, other->code_type + 0x1000);
+  EXPECT_EQ(file->other, other->other + 0x1000);
 }
 
 /// Memory of a process whose virtual machine has these tables and variables.

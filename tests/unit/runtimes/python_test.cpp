@@ -45,7 +45,7 @@ TEST(Python, TheMachinesOwnIsKnown) {
   ASSERT_TRUE(file);
   EXPECT_NE(file->python.frames, PYTHON_NOT_KNOWN);
   constexpr std::array<std::string_view, 1> kName = {"PyCode_Type"};
-  EXPECT_EQ(file->code_type, symbols::find_exported(fd.get(), kName)[0].address - 0x1000);
+  EXPECT_EQ(file->other, symbols::find_exported(fd.get(), kName)[0].address - 0x1000);
 }
 
 /// A copy of the machine's python3 that says it is of another version.
