@@ -1,4 +1,4 @@
-// Exports what Ruby 3.3 exports, with objects of its own. pretend_ruby KIND: prints a line, and
+// Exports what Ruby 3.3 exports, with made objects. pretend_ruby KIND: prints a line, and
 // runs until killed, in a function that looks like the interpreter's loop.
 //   escapes  two methods and one written in C; their names contain control characters
 //   endless  frames without end, all the same
