@@ -93,10 +93,11 @@ inline_ int end(struct pt_regs *ctx)
 	return 0;
 }
 
+ON_USER_FUNCTION("uretprobe/same", on_found, end(ctx))
+
 #define LOOKUP(function, n, id, found)                                   \
 	ON_USER_FUNCTION("uprobe/libc:" #function "/" #n, on_##function, \
-			 begin(ctx, PT_REGS_PARM1(ctx), found, id))      \
-	ON_USER_FUNCTION("uretprobe/libc:" #function "/" #n, on_##function##_return, end(ctx))
+			 begin(ctx, PT_REGS_PARM1(ctx), found, id))
 
 LOOKUP(getaddrinfo, 1, GETADDRINFO, 0)
 LOOKUP(gethostbyname, 1, GETHOSTBYNAME, 0)

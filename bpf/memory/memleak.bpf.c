@@ -125,21 +125,45 @@ inline_ struct allocation *leave(struct pt_regs *ctx, u64 *start)
 	return a;
 }
 
+inline_ bool is_error(u64 returned)
+{
+	return (s64)returned < 0 && (s64)returned >= -4095;
+}
+
+/* `start`: of the call. */
+inline_ int end_mapping(struct pt_regs *ctx, struct allocation *a, u64 address, u64 start)
+{
+	if (is_error(address)) {
+		put_back(a);
+		return 0;
+	}
+	if (!a->is_kept && a->old_bytes)
+		send_note(ALLOC_UNMAPPED, start, a->old, ROUND(a->old_bytes));
+	/* Later than any munmap that freed the address range. */
+	allocated(ctx, a, address, bpf_ktime_get_ns(), true);
+	return 0;
+}
+
 static __noinline int end(struct pt_regs *ctx)
 {
 	u64 start, address = PT_REGS_RC(ctx);
 	struct allocation *a = leave(ctx, &start);
+	bool mapping;
 
 	if (!a)
 		return 0;
+	mapping = a->function == MEMLEAK_MMAP || a->function == MEMLEAK_MREMAP;
 	if (a->function == MEMLEAK_POSIX_MEMALIGN &&
 	    ((u32)address || bpf_probe_read_user(&address, sizeof(address), (void *)a->result_at)))
 		address = 0;
 	if (trace) {
 		if (alloc_sampled(address))
-			tell(a->function, address, a->old, a->bytes, true);
+			tell(a->function, mapping && is_error(address) ? 0 : address, a->old,
+			     a->bytes, true);
 		return 0;
 	}
+	if (mapping)
+		return end_mapping(ctx, a, address, start);
 	if (address)
 		allocated(ctx, a, address, start, false);
 	else if (!a->of_nothing)
@@ -185,9 +209,10 @@ inline_ int begin_at(struct pt_regs *ctx, u64 bytes, u64 result_at)
 	return 0;
 }
 
-#define ALLOCATES(function, n, began)                                           \
-	ON_USER_FUNCTION("uprobe/libc:" #function "/" #n, on_##function, began) \
-	ON_USER_FUNCTION("uretprobe/libc:" #function "/" #n, on_##function##_return, end(ctx))
+ON_USER_FUNCTION("uretprobe/same", on_allocated, end(ctx))
+
+#define ALLOCATES(function, n, began) \
+	ON_USER_FUNCTION("uprobe/libc:" #function "/" #n, on_##function, began)
 
 #define P1 PT_REGS_PARM1(ctx)
 #define P2 PT_REGS_PARM2(ctx)
@@ -263,33 +288,6 @@ inline_ int begin_moving(struct pt_regs *ctx)
 }
 
 ON_USER_FUNCTION("uprobe/libc:mremap/3", on_mremap, begin_moving(ctx))
-
-inline_ int end_mapping(struct pt_regs *ctx)
-{
-	u64 start, address = PT_REGS_RC(ctx);
-	struct allocation *a = leave(ctx, &start);
-	bool failed = (s64)address < 0 && (s64)address >= -4095;
-
-	if (!a)
-		return 0;
-	if (trace) {
-		if (alloc_sampled(address))
-			tell(a->function, failed ? 0 : address, a->old, a->bytes, true);
-		return 0;
-	}
-	if (failed) {
-		put_back(a);
-		return 0;
-	}
-	if (!a->is_kept && a->old_bytes)
-		send_note(ALLOC_UNMAPPED, start, a->old, ROUND(a->old_bytes));
-	/* Later than any munmap that freed the address range. */
-	allocated(ctx, a, address, bpf_ktime_get_ns(), true);
-	return 0;
-}
-
-ON_USER_FUNCTION("uretprobe/libc:mmap/4", on_mmap_return, end_mapping(ctx))
-ON_USER_FUNCTION("uretprobe/libc:mremap/3", on_mremap_return, end_mapping(ctx))
 
 inline_ int unmap(struct pt_regs *ctx)
 {

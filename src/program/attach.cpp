@@ -130,7 +130,7 @@ std::string event_of(const Session& s, const bpf_program* program) {
 
 Result<Links> attach_program(const Session& s, bpf_program* program) {
   auto section = section_of(program);
-  if (auto* places = s.plan.places(bpf_program__name(program)))
+  if (auto places = s.plan.places(bpf_program__name(program)))
     return attach_probes(program, s.config, *places);
   if (section.kind == "tracepoint") return attach_tracepoints(program, section);
   if (section.kind == "iter") return Links();  // runs when it is read

@@ -94,16 +94,23 @@ bool awaits_foreign_syscall(std::string_view section) {
          is_foreign_syscall(name.substr(kEntry.size()));
 }
 
+/// Functions can have the same code (aligned_alloc and memalign of glibc): once.
+void add(ProbePoints& all, ProbePoints more) {
+  for (auto& point : more.points)
+    if (std::ranges::none_of(
+            all.points, [&](auto& p) { return p.offset == point.offset && p.file == point.file; }))
+      all.points.push_back(std::move(point));
+  std::ranges::move(more.left_out, std::back_inserter(all.left_out));
+}
+
 /// Finds the places of a program on a user function.
-Result<ProbePoints> find_places(const bpf_program* program, ProbeFinder& finder,
+Result<ProbePoints> find_places(const Section& section, unsigned arguments, ProbeFinder& finder,
                                 ReturnProbes& returns) {
-  const auto section = section_of(program);
   auto [library, symbol] = split_target(section.target);
   auto found = finder.find(library, symbol);
   if (!found) return found;
   for (auto& point : found->points) {
-    point.probed =
-        returns.code(point.file).entry_place(point.offset, {arguments_read(program)}, false);
+    point.probed = returns.code(point.file).entry_place(point.offset, {arguments}, false);
     if (section.kind != "uretprobe") continue;
     auto probe = returns.of(point.file, symbol, point.offset, true);
     if (!probe.refusal.empty()) return cannot_probe_return(point.symbol, probe);
@@ -123,6 +130,7 @@ class Judge {
     CandidatePlan plan{&way, {}, {}};
     for (auto& need : way.needs)
       if (plan.rejected_because.empty()) plan.rejected_because = refusal(need, kernel_);
+    entered_ = nullptr;
     for (auto name : way.programs) {
       auto* program = bpf_object__find_program_by_name(object_, name.c_str());
       if (!program) {
@@ -139,7 +147,10 @@ class Judge {
   /// Adds what the program attaches to. -> why this kernel cannot attach it; empty: it can
   std::string judge(CandidatePlan& plan, std::string_view name, const bpf_program* program,
                     std::size_t event) {
-    const auto section = section_of(program);
+    auto section = section_of(program);
+    // The place of the return depends on the arguments that the program at the entry reads.
+    if (is_probe(section) && section.target != kSameFunction) entered_ = program;
+    if (is_probe(section) && entered_) section.target = section_of(entered_).target;
     auto& way = *plan.way;
     FunctionName place;
     const bool by_word = way.function_of && is_trampoline(section.kind);
@@ -160,13 +171,14 @@ class Judge {
       auto& error = works.error();
       return error.why + (error.hint.empty() ? "" : ": " + error.hint);
     }
-    auto places = find_places(program, finder_, returns_);
-    if (places) plan.places.emplace(name, std::move(*places));
+    auto places = find_places(section, arguments_read(entered_), finder_, returns_);
+    if (places) add(plan.places[name], std::move(*places));
     if (places) return {};
     auto& error = plan.missing_symbol.emplace(places.error());
     return error.what + (error.why.empty() ? "" : ": " + error.why);
   }
 
+  const bpf_program* entered_ = nullptr;  ///< the last program on a user function
   const Config& config_;
   Kernel& kernel_;
   bpf_object* object_;
@@ -355,11 +367,15 @@ const HookPlan* Plan::hook_of(std::string_view program) const {
   return found == hooks.end() ? nullptr : &*found;
 }
 
-const ProbePoints* Plan::places(std::string_view program) const {
-  auto* hook = hook_of(program);
-  if (!hook) return nullptr;
-  auto found = hook->used()->places.find(program);
-  return found == hook->used()->places.end() ? nullptr : &found->second;
+std::optional<ProbePoints> Plan::places(std::string_view program) const {
+  std::optional<ProbePoints> all;
+  for (auto& hook : hooks) {
+    auto* used = hook.used();
+    if (!used || !used->places.contains(program)) continue;
+    if (!all) all.emplace();
+    add(*all, used->places.at(program));
+  }
+  return all;
 }
 
 FunctionName Plan::function(const bpf_program* program) const {

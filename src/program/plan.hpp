@@ -50,8 +50,8 @@ struct Plan {
   /// The hook that has chosen this program; null: none.
   const HookPlan* hook_of(std::string_view program) const;
   bool has(ProgramName program) const { return hook_of(program) != nullptr; }
-  /// The places of a chosen program on a user function; null: it is not one.
-  const ProbePoints* places(std::string_view program) const;
+  /// The places of a chosen program on user functions, of all hooks; null: it is not one.
+  std::optional<ProbePoints> places(std::string_view program) const;
   /// The target function of a chosen fentry or fexit program.
   FunctionName function(const bpf_program* program) const;
   /// The default sampling rate of a chosen program on a perf event, from its hook.

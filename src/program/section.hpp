@@ -29,6 +29,9 @@ Section section_of(const bpf_program* program);
 inline constexpr std::string_view kPerfEvent = "perf_event";
 /// True for a program on a user function: "uprobe/LIBRARY:FUNCTION", "uretprobe/...".
 bool is_probe(const Section& section);
+/// The target of a program at the return of the function that the program before it in the
+/// candidate is at the entry of: one program, which the verifier checks once, serves all functions.
+inline constexpr std::string_view kSameFunction = "same";
 /// How many arguments that program reads at the entry: the number after the target, which
 /// split_section() removes ("uprobe/libc:free/1"); without one all that are in registers.
 unsigned arguments_read(const bpf_program* program);

@@ -35,9 +35,8 @@ constexpr std::string_view kFunctions[] = {
     "percpu_free"};
 static_assert(std::size(kFunctions) == MEMLEAK_FUNCTIONS);
 
-Hook function_hook(std::string_view name, ProgramName begin, ProgramName end,
-                   std::string_view without) {
-  return {name, {{{begin, end}}}, kUser, without};
+Hook function_hook(std::string_view name, ProgramName begin, std::string_view without) {
+  return {name, {{{begin, progs::on_allocated}}}, kUser, without};
 }
 
 }  // namespace
@@ -128,27 +127,21 @@ TOOL(memleak) {
             shared::unwind(),
             shared::unwind_memory(),
             shared::max_keys()}}),
-      .hooks = {function_hook("malloc", progs::on_malloc, progs::on_malloc_return, ""),
+      .hooks = {function_hook("malloc", progs::on_malloc, ""),
                 {"free", {{{progs::on_free}}}, kUser},
-                function_hook("calloc", progs::on_calloc, progs::on_calloc_return,
-                              "calloc is not seen"),
-                function_hook("realloc", progs::on_realloc, progs::on_realloc_return,
-                              "realloc is not seen"),
-                function_hook("reallocarray", progs::on_reallocarray, progs::on_reallocarray_return,
-                              "reallocarray is not seen"),
+                function_hook("calloc", progs::on_calloc, "calloc is not seen"),
+                function_hook("realloc", progs::on_realloc, "realloc is not seen"),
+                function_hook("reallocarray", progs::on_reallocarray, "reallocarray is not seen"),
                 function_hook("posix_memalign", progs::on_posix_memalign,
-                              progs::on_posix_memalign_return, "posix_memalign is not seen"),
+                              "posix_memalign is not seen"),
                 function_hook("aligned_alloc", progs::on_aligned_alloc,
-                              progs::on_aligned_alloc_return, "aligned_alloc is not seen"),
-                function_hook("memalign", progs::on_memalign, progs::on_memalign_return,
-                              "memalign is not seen"),
-                function_hook("valloc", progs::on_valloc, progs::on_valloc_return,
-                              "valloc is not seen"),
-                function_hook("pvalloc", progs::on_pvalloc, progs::on_pvalloc_return,
-                              "pvalloc is not seen"),
+                              "aligned_alloc is not seen"),
+                function_hook("memalign", progs::on_memalign, "memalign is not seen"),
+                function_hook("valloc", progs::on_valloc, "valloc is not seen"),
+                function_hook("pvalloc", progs::on_pvalloc, "pvalloc is not seen"),
                 {"mmap",
-                 {{{progs::on_mmap, progs::on_mmap_return, progs::on_mremap,
-                    progs::on_mremap_return, progs::on_munmap}}},
+                 {{{progs::on_mmap, progs::on_allocated, progs::on_mremap, progs::on_allocated,
+                    progs::on_munmap}}},
                  kUser,
                  "mappings are not seen"},
                 {"ends of processes", {{{progs::on_process_exit}}}, kUser},
