@@ -342,9 +342,10 @@ static __noinline int creates(struct pt_regs *ctx)
 #define P1 PT_REGS_PARM1(ctx)
 #define P2 PT_REGS_PARM2(ctx)
 
-#define TAKES(function, n, how)                                                                 \
-	ON_USER_FUNCTION("uprobe/libc:" #function "/" #n, on_##function, wants(ctx, P##n, how)) \
-	ON_USER_FUNCTION("uretprobe/libc:" #function "/" #n, on_##function##_return, got(ctx))
+ON_USER_FUNCTION("uretprobe/same", on_return, got(ctx))
+
+#define TAKES(function, n, how) \
+	ON_USER_FUNCTION("uprobe/libc:" #function "/" #n, on_##function, wants(ctx, P##n, how))
 
 TAKES(pthread_mutex_lock, 1, WAITS)
 TAKES(pthread_mutex_trylock, 1, TRIES)

@@ -73,6 +73,9 @@ inline_ int end(struct exit_ctx *ctx)
 
 	if (!w || !w->start) /* filtered, not tracked (counted there), or not a wait */
 		return 0;
+	/* futex(2) has woken that many tasks; a wait returns 0, or an error. */
+	if (ctx->ret > 0 && w->op != FUTEX_OP_WAITV)
+		return 0;
 	ns = since(w->start, bpf_ktime_get_ns());
 	w->start = 0;
 	w->may_restart = ctx->ret == -ERESTART_RESTARTBLOCK;
@@ -121,20 +124,9 @@ int on_restart(struct enter_ctx *ctx)
 	return w && w->may_restart ? begin(w->lock, w->op) : 0;
 }
 
-/* The number of woken tasks is positive; a wait returns 0, or an error. */
-SEC("tracepoint/syscalls/sys_exit_futex")
-int on_futex_end(struct exit_ctx *ctx)
+SEC("tracepoint/syscalls/"
+    "sys_exit_futex,sys_exit_futex_waitv,sys_exit_futex_wait,sys_exit_restart_syscall")
+int on_end(struct exit_ctx *ctx)
 {
-	return ctx->ret > 0 ? 0 : end(ctx);
+	return end(ctx);
 }
-
-#define ENDS(call)                                 \
-	SEC("tracepoint/syscalls/sys_exit_" #call) \
-	int on_##call##_end(struct exit_ctx *ctx)  \
-	{                                          \
-		return end(ctx);                   \
-	}
-
-ENDS(futex_waitv)
-ENDS(futex_wait)
-ENDS(restart_syscall)

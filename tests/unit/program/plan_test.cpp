@@ -4,6 +4,9 @@
 
 #include <bpf/libbpf.h>
 
+#include <set>
+#include <string>
+
 #include "cli/parser.hpp"
 #include "coretap/config.hpp"
 #include "kernel/kernel.hpp"
@@ -141,6 +144,34 @@ TEST_F(Plans, RefusedProgramsGiveWayToTheNext) {
   EXPECT_EQ(p->hooks[0].candidates[0].rejected_because, "Operation not permitted");
   EXPECT_FALSE(
       plan({{"switches", {kGood, kOther}}}, {{"switch_by_delay", "no"}, {"on_wakeup", "no"}}));
+}
+
+TEST_F(Plans, OneProgramAtTheReturnsOfSeveralFunctions) {
+  tool = build(*find_tool("gethostlatency"));
+  object = open_object(tool);
+  const auto symbols_of = [](const Plan& plan, std::string_view program) {
+    std::set<std::string> symbols;
+    if (auto places = plan.places(program))
+      for (auto& point : places->points) symbols.insert(point.symbol);
+    return symbols;
+  };
+  auto all = make_plan(tool, config, kernel, object.get(), {});
+  if (!all) GTEST_SKIP() << all.error().what << ": " << all.error().why;
+  const auto returns = symbols_of(*all, "on_found");
+  EXPECT_TRUE(returns.contains("getaddrinfo"));
+  EXPECT_TRUE(returns.contains("gethostbyname2"));
+  std::set<std::string> entries;
+  for (auto& hook : all->hooks) {
+    ASSERT_TRUE(hook.used()) << hook.hook->name;
+    EXPECT_EQ(hook.used()->targets.at(1), "uretprobe/libc:" + std::string(hook.hook->name));
+    entries.merge(symbols_of(*all, hook.used()->way->programs.at(0)));
+  }
+  EXPECT_EQ(returns, entries);
+  // A function whose entry cannot be probed is left out, and only that one.
+  auto fewer = make_plan(tool, config, kernel, object.get(), {{"on_gethostbyname2", "for a test"}});
+  ASSERT_TRUE(fewer) << fewer.error().why;
+  entries.erase("gethostbyname2");
+  EXPECT_EQ(symbols_of(*fewer, "on_found"), entries);
 }
 
 TEST_F(Plans, Needs) {
