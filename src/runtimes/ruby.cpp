@@ -164,7 +164,7 @@ std::optional<runtime_file> ruby_in(int fd, std::uint64_t base) {
   auto names = ruby_names_in(code, name_of.address);
   for (std::size_t at = 0; !names && at < std::min<std::uint64_t>(name_of.size, kMostCode); at++) {
     if (byte_at(code, at) != kJump) continue;
-    const auto distance = static_cast<std::uint64_t>(number_at(code, at + 1) + 5);
+    const auto distance = static_cast<std::uint64_t>(std::int64_t{number_at(code, at + 1)} + 5);
     names = ruby_names_in(bytes_of(fd, *name_of.offset + at + distance, kMostCode),
                           name_of.address + at + distance);
   }

@@ -46,14 +46,10 @@ VISIBLE uint64_t *rb_id2str(uint32_t id)
 	return id && id <= symbols.last ? symbols.names : 0;
 }
 
-#define ROW(f, r) f(r##0) f(r##1) f(r##2) f(r##3) f(r##4) f(r##5) f(r##6) f(r##7) f(r##8) f(r##9)
-#define ALL(f)                                                                                     \
-	ROW(f, 1)                                                                                  \
-	ROW(f, 2)                                                                                  \
-	ROW(f, 3)                                                                                  \
-	ROW(f, 4)                                                                                  \
-	ROW(f, 5) ROW(f, 6) ROW(f, 7) ROW(f, 8) ROW(f, 11) ROW(f, 12) ROW(f, 13) ROW(f, 14)        \
-		ROW(f, 15) ROW(f, 16) ROW(f, 17) ROW(f, 18)
+#define FIVE(f, r, a, b, c, d, e) f(r##a) f(r##b) f(r##c) f(r##d) f(r##e)
+#define TEN(f, r) FIVE(f, r, 0, 1, 2, 3, 4) FIVE(f, r, 5, 6, 7, 8, 9)
+#define FORTY(f, r) TEN(f, r##1) TEN(f, r##2) TEN(f, r##3) TEN(f, r##4)
+#define ALL(f) FORTY(f, 1) FORTY(f, 2) FORTY(f, 3) FORTY(f, 4)
 #define ADDRESS(n) &&at_##n,
 #define INSTRUCTION(n)                                                                             \
 	at_##n : state = state * 6364136223846793005ULL + 0x##n##1;                                \
