@@ -41,25 +41,28 @@ unsigned minor_of(std::string_view version) {
 /// Addresses that the dynamic linker puts into data: of sections with addends, or (gABI, RELR) with
 /// addresses and bits, where the data has the addends.
 std::vector<std::uint64_t> addresses_in_data(int fd) {
-  constexpr std::uint64_t kMostBytes = 16 << 20;
-  constexpr std::size_t kMost = 1 << 20;
+  constexpr std::size_t kMost = 1 << 18;  // Ruby has 4,000; hostile files any number
+  std::uint64_t bytes_left = 16 << 20, reads_left = kMost;
   const auto elf = symbols::open_elf(fd);
   std::vector<std::uint64_t> addresses;
   if (!elf) return addresses;
   const auto file = symbols::identity_of(fd);
   const auto add_at = [&](std::uint64_t place) {
     std::uint64_t address = 0;
+    if (!reads_left) return;
+    reads_left--;
     const auto offset = symbols::file_offset(elf.get(), file ? file->size : 0, place, PF_W);
-    if (offset && addresses.size() < kMost &&
+    if (offset &&
         ::pread(fd, &address, sizeof address, static_cast<off_t>(*offset)) == sizeof address)
       addresses.push_back(address);
   };
   symbols::find_section(elf.get(), [&](Elf_Scn* section, const GElf_Shdr& header, auto) {
     const auto* data = header.sh_type == SHT_RELA || header.sh_type == SHT_RELR
-                           ? symbols::section_data(section, header, kMostBytes)
+                           ? symbols::section_data(section, header, bytes_left)
                            : nullptr;
     if (!data || !(header.sh_flags & SHF_ALLOC)) return false;
     const std::string_view bytes(static_cast<const char*>(data->d_buf), data->d_size);
+    bytes_left -= std::min<std::uint64_t>(bytes_left, bytes.size());
     if (header.sh_type == SHT_RELA) {
       for (std::size_t at = 0; at < bytes.size() && addresses.size() < kMost;
            at += sizeof(Elf64_Rela))
@@ -69,7 +72,7 @@ std::vector<std::uint64_t> addresses_in_data(int fd) {
       return false;
     }
     std::uint64_t next = 0;
-    for (std::size_t at = 0; at < bytes.size(); at += sizeof next) {
+    for (std::size_t at = 0; at < bytes.size() && reads_left; at += sizeof next) {
       const auto entry = object_at<std::uint64_t>(bytes, at);
       if (!(entry & 1)) add_at(entry);
       for (unsigned bit = 1; bit < 64 && entry & 1; bit++)
@@ -84,7 +87,7 @@ std::vector<std::uint64_t> addresses_in_data(int fd) {
 /// The interpreter's loop, vm_exec_core(): a table has the addresses within it of the code of each
 /// of its 200 instructions; no other function has as many. 0: not found.
 std::pair<std::uint64_t, std::uint64_t> loop_in(int fd) {
-  constexpr std::size_t kFewest = 150;
+  constexpr std::size_t kFewest = 150, kMost = 1 << 18;
   struct Function {
     std::uint64_t begin, end;
     std::size_t within = 0;
@@ -94,7 +97,7 @@ std::pair<std::uint64_t, std::uint64_t> loop_in(int fd) {
   unwind::read_cfi(
       image, unwind::read_elf_code(image), [](auto, auto&) {},
       [&](std::uint64_t begin, std::uint64_t end) {
-        functions.push_back({begin, end});
+        if (functions.size() < kMost) functions.push_back({begin, end});
       });
   std::ranges::sort(functions, {}, &Function::begin);
   for (const auto address : addresses_in_data(fd)) {

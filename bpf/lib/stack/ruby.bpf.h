@@ -52,7 +52,6 @@ enum ruby_method { RUBY_METHOD_FLAGS, RUBY_DEFINITION = 2, RUBY_NAME, RUBY_METHO
 #define RUBY_ELSEWHERE 0x2000  /* a string: its characters are not in it */
 #define RUBY_EMBEDDED 0x2000   /* an array: its elements are in it */
 #define RUBY_INTERNAL_KIND 0xf /* of the interpreter's own objects: */
-#define RUBY_SPECIAL_VARIABLES 2
 #define RUBY_METHOD_ENTRY 6
 
 #define RUBY_IN_C 1 /* in the lowest bit of an object's address: it is a method, not code */
@@ -129,7 +128,8 @@ inline_ int ruby_step(struct walk *w)
 	bool starts = false;
 	u32 place = 0;
 
-	if (at >= r->end || r->frames >= STACK_MOST || r->segments >= RUNTIME_SEGMENTS)
+	if (at + r->file.ruby.frame > r->end || r->frames >= STACK_MOST ||
+	    r->segments >= RUNTIME_SEGMENTS)
 		return RUNTIME_END;
 	if (!ruby_read_frame(r, at))
 		return RUNTIME_MARK_UNREADABLE;
