@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* memleak: memory that was allocated and not freed, by allocating stack. */
 #include "lib/stack/task_walk.bpf.h"
+#include "lib/syscall/syscall.bpf.h"
 #include "lib/targets/call.bpf.h"
 #include "lib/core/program.bpf.h"
 #include "memory/outstanding.bpf.h"
@@ -125,15 +126,10 @@ inline_ struct allocation *leave(struct pt_regs *ctx, u64 *start)
 	return a;
 }
 
-inline_ bool is_error(u64 returned)
-{
-	return (s64)returned < 0 && (s64)returned >= -4095;
-}
-
 /* `start`: of the call. */
 inline_ int end_mapping(struct pt_regs *ctx, struct allocation *a, u64 address, u64 start)
 {
-	if (is_error(address)) {
+	if (call_failed((long)address)) {
 		put_back(a);
 		return 0;
 	}
@@ -158,8 +154,8 @@ static __noinline int end(struct pt_regs *ctx)
 		address = 0;
 	if (trace) {
 		if (alloc_sampled(address))
-			tell(a->function, mapping && is_error(address) ? 0 : address, a->old,
-			     a->bytes, true);
+			tell(a->function, mapping && call_failed((long)address) ? 0 : address,
+			     a->old, a->bytes, true);
 		return 0;
 	}
 	if (mapping)

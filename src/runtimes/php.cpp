@@ -1,13 +1,12 @@
 #include "runtimes/php.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cstring>
 #include <string>
 #include <vector>
 
+#include "cfi/elf_code.hpp"
 #include "symbols/elf_symbols.hpp"
 
 namespace coretap::runtimes {
@@ -26,8 +25,7 @@ std::optional<runtime_file> php_in(int fd, std::uint64_t base) {
   file.eval_end = file.eval_begin + found[kLoop].size;
   std::string code(std::min<std::uint64_t>(found[kAsks].size, kMostCode), '\0');
   if (found[kGlobals].address && found[kAsks].offset &&
-      ::pread(fd, code.data(), code.size(), static_cast<off_t>(*found[kAsks].offset)) ==
-          static_cast<ssize_t>(code.size()))
+      unwind::Image(fd).read(*found[kAsks].offset, code.data(), code.size()))
     file.php = php_layout_in(code);
   return file;
 }

@@ -1,11 +1,10 @@
 #include "runtimes/python.hpp"
 
-#include <unistd.h>
-
 #include <array>
 #include <cstring>
 #include <span>
 
+#include "cfi/elf_code.hpp"
 #include "symbols/elf_symbols.hpp"
 
 namespace coretap::runtimes {
@@ -139,8 +138,7 @@ std::optional<runtime_file> python_in(int fd, std::uint64_t base) {
   auto& runtime = found[kRuntime];
   if (!runtime.address || !found[kCodeType].address) return {};
   auto read = [&](const symbols::ExportedSymbol& symbol, void* to, std::size_t bytes) {
-    return symbol.offset && ::pread(fd, to, bytes, static_cast<off_t>(*symbol.offset)) ==
-                                static_cast<ssize_t>(bytes);
+    return symbol.offset && unwind::Image(fd).read(*symbol.offset, to, bytes);
   };
   runtime_file file{};
   file.kind = RUNTIME_PYTHON;

@@ -1,7 +1,6 @@
 #include "runtimes/ruby.hpp"
 
 #include <elf.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -18,10 +17,10 @@ namespace coretap::runtimes {
 
 namespace {
 
-std::string bytes_of(int fd, std::uint64_t offset, std::uint64_t size) {
+/// As many bytes, or none.
+std::string bytes_of(const unwind::Image& image, std::uint64_t offset, std::uint64_t size) {
   std::string bytes(size, '\0');
-  const auto got = ::pread(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
-  bytes.resize(got < 0 ? 0 : static_cast<std::size_t>(got));
+  if (!image.read(offset, bytes.data(), bytes.size())) bytes.clear();
   return bytes;
 }
 
@@ -40,21 +39,18 @@ unsigned minor_of(std::string_view version) {
 
 /// Addresses that the dynamic linker puts into data: of sections with addends, or (gABI, RELR) with
 /// addresses and bits, where the data has the addends.
-std::vector<std::uint64_t> addresses_in_data(int fd) {
+std::vector<std::uint64_t> addresses_in_data(int fd, const unwind::Image& image) {
   constexpr std::size_t kMost = 1 << 18;  // Ruby has 4,000; hostile files any number
   std::uint64_t bytes_left = 16 << 20, reads_left = kMost;
   const auto elf = symbols::open_elf(fd);
   std::vector<std::uint64_t> addresses;
   if (!elf) return addresses;
-  const auto file = symbols::identity_of(fd);
   const auto add_at = [&](std::uint64_t place) {
     std::uint64_t address = 0;
     if (!reads_left) return;
     reads_left--;
-    const auto offset = symbols::file_offset(elf.get(), file ? file->size : 0, place, PF_W);
-    if (offset &&
-        ::pread(fd, &address, sizeof address, static_cast<off_t>(*offset)) == sizeof address)
-      addresses.push_back(address);
+    const auto offset = symbols::file_offset(elf.get(), image.size(), place, PF_W);
+    if (offset && image.read(*offset, &address, sizeof address)) addresses.push_back(address);
   };
   symbols::find_section(elf.get(), [&](Elf_Scn* section, const GElf_Shdr& header, auto) {
     const auto* data = header.sh_type == SHT_RELA || header.sh_type == SHT_RELR
@@ -86,13 +82,12 @@ std::vector<std::uint64_t> addresses_in_data(int fd) {
 
 /// The interpreter's loop, vm_exec_core(): a table has the addresses within it of the code of each
 /// of its 200 instructions; no other function has as many. 0: not found.
-std::pair<std::uint64_t, std::uint64_t> loop_in(int fd) {
+std::pair<std::uint64_t, std::uint64_t> loop_in(int fd, const unwind::Image& image) {
   constexpr std::size_t kFewest = 150, kMost = 1 << 18;
   struct Function {
     std::uint64_t begin, end;
     std::size_t within = 0;
   };
-  const unwind::Image image(fd);
   std::vector<Function> functions;
   unwind::read_cfi(
       image, unwind::read_elf_code(image), [](auto, auto&) {},
@@ -100,7 +95,7 @@ std::pair<std::uint64_t, std::uint64_t> loop_in(int fd) {
         if (functions.size() < kMost) functions.push_back({begin, end});
       });
   std::ranges::sort(functions, {}, &Function::begin);
-  for (const auto address : addresses_in_data(fd)) {
+  for (const auto address : addresses_in_data(fd, image)) {
     auto at = std::ranges::upper_bound(functions, address, {}, &Function::begin);
     if (at != functions.begin() && address > (--at)->begin && address < at->end) at->within++;
   }
@@ -109,15 +104,10 @@ std::pair<std::uint64_t, std::uint64_t> loop_in(int fd) {
   return {most->begin, most->end};
 }
 
-std::uint8_t byte_at(std::string_view code, std::size_t at) {
-  return at < code.size() ? static_cast<std::uint8_t>(code[at]) : std::uint8_t{0};
-}
-
-/// Signed; 0 behind the end.
-std::int32_t number_at(std::string_view code, std::size_t at) {
-  std::int32_t number = 0;
-  if (at + sizeof number <= code.size()) std::memcpy(&number, code.data() + at, sizeof number);
-  return number;
+/// The address that the four bytes before `next` give, relative to it.
+std::uint64_t target_at(std::string_view code, std::uint64_t address, std::size_t next) {
+  const std::int64_t distance = object_at<std::int32_t>(code, next - sizeof(std::int32_t));
+  return address + next + static_cast<std::uint64_t>(distance);
 }
 
 bool has(std::string_view code, std::size_t at, std::string_view bytes) {
@@ -133,9 +123,9 @@ std::uint64_t table_bytes(std::uint32_t places) {
 }  // namespace
 
 std::optional<runtime_file> ruby_in(int fd, std::uint64_t base) {
-  constexpr std::size_t kMostCode = 256, kVersionBytes = 16;
+  constexpr std::size_t kMostCode = 256;
   constexpr unsigned kFirstMinor = 1, kLastMinor = 4;
-  constexpr std::uint8_t kJump = 0xe9;
+  constexpr char kJump = '\xe9';
   enum { kReceiver, kNameOf, kVersion, kNames };
   constexpr std::array<std::string_view, kNames> kExported = {kRubyMark, "rb_id2str",
                                                               "ruby_version"};
@@ -144,12 +134,13 @@ std::optional<runtime_file> ruby_in(int fd, std::uint64_t base) {
   runtime_file file{};
   file.kind = RUNTIME_RUBY;
   if (!found[kReceiver].offset || !found[kVersion].offset) return file;
-  const auto minor = minor_of(bytes_of(fd, *found[kVersion].offset, kVersionBytes));
-  const auto variable =
-      ruby_variable_in(bytes_of(fd, *found[kReceiver].offset,
-                                std::min<std::uint64_t>(found[kReceiver].size, kMostCode)),
-                       found[kReceiver].address);
-  const auto [begin, end] = loop_in(fd);
+  const unwind::Image image(fd);
+  const auto read = [&](const symbols::ExportedSymbol& symbol) {
+    return bytes_of(image, *symbol.offset, std::min<std::uint64_t>(symbol.size, kMostCode));
+  };
+  const auto minor = minor_of(read(found[kVersion]));
+  const auto variable = ruby_variable_in(read(found[kReceiver]), found[kReceiver].address);
+  const auto [begin, end] = loop_in(fd, image);
   if (minor < kFirstMinor || minor > kLastMinor || !variable || !end) return file;
   file.eval_begin = begin - base;
   file.eval_end = end - base;
@@ -163,13 +154,13 @@ std::optional<runtime_file> ruby_in(int fd, std::uint64_t base) {
   if (variable->index) file.runtime = *variable->index - base;
   const auto& name_of = found[kNameOf];
   if (!name_of.address || !name_of.offset) return file;
-  const auto code = bytes_of(fd, *name_of.offset, kMostCode);
+  const auto code = read(name_of);
   auto names = ruby_names_in(code, name_of.address);
-  for (std::size_t at = 0; !names && at < std::min<std::uint64_t>(name_of.size, kMostCode); at++) {
-    if (byte_at(code, at) != kJump) continue;
-    const auto distance = static_cast<std::uint64_t>(std::int64_t{number_at(code, at + 1)} + 5);
-    names = ruby_names_in(bytes_of(fd, *name_of.offset + at + distance, kMostCode),
-                          name_of.address + at + distance);
+  for (std::size_t at = 0; !names && at < code.size(); at++) {
+    if (code[at] != kJump) continue;
+    const auto target = target_at(code, name_of.address, at + 5);
+    names = ruby_names_in(bytes_of(image, *name_of.offset + (target - name_of.address), kMostCode),
+                          target);
   }
   if (names) file.other = names - base;
   return file;
@@ -189,17 +180,15 @@ std::optional<RubyVariable> ruby_variable_in(std::string_view code, std::uint64_
     // lea rdi, [tls_index]; call __tls_get_addr; mov rax, [rax + offset].
     if (has(code, at, "\x48\x8d\x3d"sv)) {
       auto next = at + 7;
-      RubyVariable variable{
-          .index = address + next +
-                   static_cast<std::uint64_t>(static_cast<std::int64_t>(number_at(code, at + 3)))};
+      RubyVariable variable{.index = target_at(code, address, next)};
       if (has(code, next, "\x66\x66\x48\xe8"sv))
         next += 8;
-      else if (byte_at(code, next) == 0xe8)
+      else if (has(code, next, "\xe8"sv))
         next += 5;
       else
         continue;
       if (has(code, next, "\x48\x8b\x80"sv)) {
-        variable.offset = number_at(code, next + 3);
+        variable.offset = object_at<std::int32_t>(code, next + 3);
         return result(variable, next + 7);
       }
       if (has(code, next, "\x48\x8b\x00"sv)) return result(variable, next + 3);
@@ -207,9 +196,9 @@ std::optional<RubyVariable> ruby_variable_in(std::string_view code, std::uint64_
     // mov rax, fs:[offset], or in a program whose offset the linker has filled in: mov rax, offset;
     // mov rax, fs:[rax].
     if (has(code, at, "\x64\x48\x8b\x04\x25"sv))
-      return result({.index = {}, .offset = number_at(code, at + 5)}, at + 9);
+      return result({.index = {}, .offset = object_at<std::int32_t>(code, at + 5)}, at + 9);
     if (has(code, at, "\x48\xc7\xc0"sv) && has(code, at + 7, "\x64\x48\x8b\x00"sv))
-      return result({.index = {}, .offset = number_at(code, at + 3)}, at + 11);
+      return result({.index = {}, .offset = object_at<std::int32_t>(code, at + 3)}, at + 11);
   }
   return {};
 }
@@ -219,17 +208,16 @@ std::uint64_t ruby_names_in(std::string_view code, std::uint64_t address) {
   // cmp [last number], r32; soon after it: mov r64, [array], which is 16 bytes behind.
   constexpr std::size_t kCompare = 6, kMove = 7, kNear = 16;
   constexpr std::uint8_t kOfAddress = 0xc7, kRelative = 5;
-  const auto target = [&](std::size_t next) {
-    return address + next +
-           static_cast<std::uint64_t>(static_cast<std::int64_t>(number_at(code, next - 4)));
+  const auto of_address = [&](std::size_t operand) {
+    return (static_cast<std::uint8_t>(code[operand]) & kOfAddress) == kRelative;
   };
   for (std::size_t at = 0; at + kCompare + kMove <= code.size(); at++) {
-    if (byte_at(code, at) != 0x39 || (byte_at(code, at + 1) & kOfAddress) != kRelative) continue;
-    const auto number = target(at + kCompare);
+    if (code[at] != '\x39' || !of_address(at + 1)) continue;
+    const auto number = target_at(code, address, at + kCompare);
     for (auto move = at + kCompare; move < at + kCompare + kNear && move + kMove <= code.size();
          move++)
-      if (has(code, move, "\x48\x8b"sv) && (byte_at(code, move + 2) & kOfAddress) == kRelative &&
-          target(move + kMove) == number + 16)
+      if (has(code, move, "\x48\x8b"sv) && of_address(move + 2) &&
+          target_at(code, address, move + kMove) == number + 16)
         return number + 16;
   }
   return 0;

@@ -1,13 +1,12 @@
 #include "runtimes/v8.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cstring>
 #include <string>
 #include <utility>
 
+#include "cfi/elf_code.hpp"
 #include "symbols/elf_symbols.hpp"
 
 namespace coretap::runtimes {
@@ -119,9 +118,7 @@ Facts facts_of(int fd) {
   for (std::size_t i = 0; i < kFacts; i++) {
     if (!found[i].address) continue;
     std::int32_t value = 0;
-    if (found[i].offset &&
-        ::pread(fd, &value, sizeof value, static_cast<off_t>(*found[i].offset)) !=
-            static_cast<ssize_t>(sizeof value))
+    if (found[i].offset && !unwind::Image(fd).read(*found[i].offset, &value, sizeof value))
       continue;
     facts[i] = value;
   }

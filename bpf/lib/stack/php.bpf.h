@@ -101,24 +101,9 @@ inline_ int php_step(struct walk *w)
 	return 0;
 }
 
-#define PHP_STEPS 4 /* for each call */
-
-/* Several steps. */
 __noinline int php_steps(void)
 {
-	struct walk *w = current_walk();
-	int failed = 0;
-
-	if (!runtimes || !w)
-		return RUNTIME_END;
-#pragma unroll
-	for (int i = 0; i < PHP_STEPS; i++) {
-		barrier_var(w); /* or addresses of all steps are kept on the stack */
-		failed = php_step(w);
-		if (failed)
-			break;
-	}
-	return failed;
+	return runtime_some_steps(php_step);
 }
 
 /* While the loop itself runs, it has frame and opcode in registers. */
@@ -145,7 +130,6 @@ __noinline int php_begin(void)
 	struct walk *w = current_walk();
 	struct runtime_walk *r;
 	struct php_layout *at;
-	int failed = 0;
 
 	if (!runtimes || !w)
 		return 0;
@@ -156,9 +140,7 @@ __noinline int php_begin(void)
 	if (!runtime_read(r->bias + r->file.runtime + at->current, &r->at))
 		return RUNTIME_MARK_UNREADABLE;
 	php_registers(w);
-	for (u32 i = 0; i < STACK_MOST / PHP_STEPS + 1 && !failed; i++)
-		failed = php_steps();
-	return failed == RUNTIME_END ? 0 : failed;
+	return runtime_all_steps(php_steps);
 }
 
 /* Copies a string's characters (zend_string). */

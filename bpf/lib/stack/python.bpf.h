@@ -160,24 +160,9 @@ inline_ int python_step(struct walk *w)
 	return 0;
 }
 
-#define PYTHON_STEPS 4 /* for each call, which costs a third of a step where walks are by task */
-
-/* Several steps. */
 __noinline int python_steps(void)
 {
-	struct walk *w = current_walk();
-	int failed = 0;
-
-	if (!runtimes || !w)
-		return RUNTIME_END;
-#pragma unroll
-	for (int i = 0; i < PYTHON_STEPS; i++) {
-		barrier_var(w); /* or addresses of all steps are kept on the stack */
-		failed = python_step(w);
-		if (failed)
-			break;
-	}
-	return failed;
+	return runtime_some_steps(python_step);
 }
 
 /* The frame that the thread runs; false: not readable. */
@@ -291,9 +276,9 @@ inline_ int python_begin(struct runtime_walk *r)
 	failed = python_steps();
 	if (failed == RUNTIME_MARK_UNREADABLE && !r->frames && python_outer_frame(r))
 		failed = 0;
-	for (u32 i = 0; i < STACK_MOST / PYTHON_STEPS + 1 && !failed; i++)
-		failed = python_steps();
-	return failed == RUNTIME_END ? 0 : failed;
+	if (failed)
+		return failed == RUNTIME_END ? 0 : failed;
+	return runtime_all_steps(python_steps);
 }
 
 /* Of a string's state, PyASCIIObject: interned 2 bits, kind 3, compact 1, ascii 1. */

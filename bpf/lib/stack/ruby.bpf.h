@@ -161,24 +161,9 @@ inline_ int ruby_step(struct walk *w)
 	return 0;
 }
 
-#define RUBY_STEPS 2 /* for each call */
-
-/* Several steps. */
 __noinline int ruby_steps(void)
 {
-	struct walk *w = current_walk();
-	int failed = 0;
-
-	if (!runtimes || !w)
-		return RUNTIME_END;
-#pragma unroll
-	for (int i = 0; i < RUBY_STEPS; i++) {
-		barrier_var(w); /* or addresses of all steps are kept on the stack */
-		failed = ruby_step(w);
-		if (failed)
-			break;
-	}
-	return failed;
+	return runtime_some_steps(ruby_step);
 }
 
 /* The address of the thread's execution context; 0: it has none. */
@@ -208,7 +193,6 @@ __noinline int ruby_begin(void)
 	struct walk *w = current_walk();
 	struct runtime_walk *r;
 	u64 *context, place;
-	int failed = 0;
 
 	if (!runtimes || !w)
 		return 0;
@@ -231,26 +215,23 @@ __noinline int ruby_begin(void)
 		return RUNTIME_MARK_UNREADABLE;
 	place = w->ip - r->bias;
 	r->inside = w->exact && place >= r->file.eval_begin && place < r->file.eval_end;
-	for (u32 i = 0; i < STACK_MOST / RUBY_STEPS + 1 && !failed; i++)
-		failed = ruby_steps();
-	return failed == RUNTIME_END ? 0 : failed;
+	return runtime_all_steps(ruby_steps);
 }
 
 /* Copies a string's characters. */
 inline_ void ruby_text(struct runtime_walk *r, u64 string, struct runtime_text *text, char *to,
 		       const u32 room)
 {
-	u64 *words = &r->code[RUBY_OBJECT_AT];
-	u32 embedded = r->file.ruby.embedded;
+	u64 *words = &r->code[RUBY_OBJECT_AT], length, chars = string + r->file.ruby.embedded;
 
 	if (bpf_probe_read_user(words, 32, (void *)string))
 		return;
+	length = words[2];
 	if (words[0] & RUBY_ELSEWHERE)
-		runtime_copy_text(words[3], words[2], text, to, room);
-	else if (embedded == 16) /* up to 3.1 the flags have its length */
-		runtime_copy_text(string + 16, words[0] >> 14 & 31, text, to, room);
-	else
-		runtime_copy_text(string + embedded, words[2], text, to, room);
+		chars = words[3];
+	else if (r->file.ruby.embedded == 16) /* up to 3.1 the flags have the length */
+		length = words[0] >> 14 & 31;
+	runtime_copy_text(chars, length, text, to, room);
 }
 
 /* An element of an array; false: it has none. */

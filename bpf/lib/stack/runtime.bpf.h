@@ -113,6 +113,38 @@ inline_ void runtime_end_segment(struct runtime_walk *r, u64 anchor)
 	r->segments = n + 1;
 }
 
+/* Steps by each call of a function that steps: a call costs a third of a step where walks are by
+ * task. */
+#define RUNTIME_STEPS 4
+
+/* The body of that function of an interpreter. Not 0: a mark, or RUNTIME_END. */
+inline_ int runtime_some_steps(int (*step)(struct walk *w))
+{
+	struct walk *w = current_walk();
+	int failed = 0;
+
+	if (!runtimes || !w)
+		return RUNTIME_END;
+#pragma unroll
+	for (int i = 0; i < RUNTIME_STEPS; i++) {
+		barrier_var(w); /* or addresses of all steps are kept on the stack */
+		failed = step(w);
+		if (failed)
+			break;
+	}
+	return failed;
+}
+
+/* Steps to the outermost frame. Not 0: a mark, which is the last one. */
+inline_ int runtime_all_steps(int (*some_steps)(void))
+{
+	int failed = 0;
+
+	for (u32 i = 0; i < STACK_MOST / RUNTIME_STEPS + 1 && !failed; i++)
+		failed = some_steps();
+	return failed == RUNTIME_END ? 0 : failed;
+}
+
 /* Copies characters of one byte each; the loader checks them. */
 inline_ void runtime_copy_text(u64 chars, u64 length, struct runtime_text *text, char *to,
 			       const u32 room)

@@ -160,7 +160,7 @@ class Machine {
     return std::get<hotspot_process>(found);
   }
 
-  HotSpotState state{};  ///< if there is no process
+  HotSpotState state{};  ///< without a process
 
  private:
   void put(std::uint64_t address, std::uint64_t word) { memory_.put(address, word); }

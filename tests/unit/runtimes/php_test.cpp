@@ -54,23 +54,16 @@ TEST(Php, ProgramsWithoutIt) {
 }
 
 TEST(Php, NamesOfFunctions) {
-  constexpr auto kHead = offsetof(runtime_code, lines);
   CodeNames names;
-  auto send = [&, number = 0ULL](std::string_view name, std::string_view of, std::string_view file,
+  auto sent = [&, number = 0ULL](std::string_view name, std::string of, std::string_view file,
                                  std::uint32_t line) mutable {
-    runtime_code code{};
-    code.mark = RUNTIME_CODE;
-    code.number = ++number << RUNTIME_KIND_BITS | RUNTIME_PHP;
-    code.line = line;
-    put_text(code.name, code.name_text, name);
-    put_text(code.file, code.file_text, file);
-    std::memcpy(code.lines, of.data(), of.size());
-    code.line_bytes = of.empty() ? 0 : PHP_CLASS_NAME;
-    EXPECT_TRUE(names.take(&code, kHead + code.line_bytes));
-    return STACK_RUNTIME | code.number << RUNTIME_PLACE_BITS;
+    if (!of.empty()) of.resize(PHP_CLASS_NAME);
+    const auto n = ++number << RUNTIME_KIND_BITS | RUNTIME_PHP;
+    send(names, {n, std::string(name), std::string(file), of, line, 0});
+    return word(n, 0);
   };
-  const auto method = send("run", "App\\Job", "/srv/job.php", 7),
-             main = send("", "", "/srv/index.php", 1), internal = send("usleep", "", "", 0);
+  const auto method = sent("run", "App\\Job", "/srv/job.php", 7),
+             main = sent("", "", "/srv/index.php", 1), internal = sent("usleep", "", "", 0);
   auto frame = names.find(method | 12);
   EXPECT_EQ(frame.function, "App\\Job::run");
   EXPECT_EQ(frame.file, "/srv/job.php");

@@ -213,33 +213,25 @@ TEST(Ruby, WrongTablesHaveNoLines) {
 
 TEST(Ruby, NamesOfCodeAndMethods) {
   CodeNames names;
-  const auto send = [&](std::uint64_t number, std::string_view name, std::string_view file,
-                        std::string_view lines) {
-    auto code = std::make_unique<runtime_code>();
-    std::memset(code.get(), 0, sizeof *code);
-    code->mark = RUNTIME_CODE;
-    code->number = number << RUNTIME_KIND_BITS | RUNTIME_RUBY;
-    code->line = 40;
-    code->line_bytes = static_cast<__u32>(lines.size());
-    put_text(code->name, code->name_text, name);
-    put_text(code->file, code->file_text, file);
-    std::memcpy(code->lines, lines.data(), lines.size());
-    EXPECT_TRUE(names.take(code.get(), offsetof(runtime_code, lines) + lines.size()));
-    return STACK_RUNTIME | code->number << RUNTIME_PLACE_BITS;
+  const auto sent = [&](std::uint64_t number, std::string_view name, std::string_view file,
+                        const std::string& lines) {
+    const auto n = number << RUNTIME_KIND_BITS | RUNTIME_RUBY;
+    send(names, {n, std::string(name), std::string(file), lines, 40, 0});
+    return word(n, 0);
   };
   const LinesMade made({{0, 41}, {10, 44}}, 30);
-  const auto code = send(1, "block in work", "/srv/app.rb", made.sent());
+  const auto code = sent(1, "block in work", "/srv/app.rb", made.sent());
   auto frame = names.find(code | 12);
   EXPECT_EQ(frame.function, "block in work");
   EXPECT_EQ(frame.file, "/srv/app.rb");
   EXPECT_EQ(frame.line, 44u);
   EXPECT_EQ(names.find(code | 9).line, 41u);
   EXPECT_EQ(names.find(code | 30).line, 40u);  // not in the code: its first line
-  send(1, "block in work", "/srv/app.rb", made.sent());
+  sent(1, "block in work", "/srv/app.rb", made.sent());
   EXPECT_EQ(names.find(code).function, "block in work");
-  send(1, "other", "/srv/app.rb", made.sent());  // two have this number
+  sent(1, "other", "/srv/app.rb", made.sent());  // two have this number
   EXPECT_TRUE(names.find(code).function.empty());
-  EXPECT_EQ(names.find(send(2, "each", "", "")).function, "each");
+  EXPECT_EQ(names.find(sent(2, "each", "", "")).function, "each");
   EXPECT_EQ(
       names.find(STACK_RUNTIME | RUNTIME_RUBY << RUNTIME_MARK_BITS | RUNTIME_MARK_VERSION).function,
       "[ruby: unknown version]");
