@@ -85,8 +85,8 @@ std::optional<std::uint64_t> ElfCode::address_of_mapping(std::uint64_t offset,
   return address_of_offset(offset);
 }
 
-ElfCode read_elf_code(const Image& image) {
-  ElfCode elf{.size = image.size()};
+ElfCode read_elf_code(const Image& image, std::uint16_t machine) {
+  ElfCode elf{.machine = machine, .size = image.size()};
   unsigned char ident[EI_NIDENT];
   if (!image.read(0, ident, sizeof ident) || ::memcmp(ident, ELFMAG, SELFMAG) != 0) return elf;
   Elf64_Ehdr header;
@@ -95,7 +95,7 @@ ElfCode read_elf_code(const Image& image) {
     return elf;
   }
   if (!image.read(0, &header, sizeof header)) return elf;
-  if (header.e_machine != EM_X86_64) {
+  if (header.e_machine != machine) {
     elf.state = ElfCode::foreign;
     return elf;
   }

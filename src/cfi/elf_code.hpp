@@ -5,6 +5,8 @@
 #include <span>
 #include <vector>
 
+#include "base/machine.hpp"
+
 namespace coretap::unwind {
 
 /// Bytes of a file or of memory, read in pieces: files that others may truncate must not be mapped.
@@ -25,6 +27,7 @@ class Image {
 /// Uses program headers only: stripped files have no sections, the vdso's are of no use.
 struct ElfCode {
   enum State { usable, no_elf, foreign } state = no_elf;  ///< foreign: 32-bit, or another processor
+  std::uint16_t machine = machine::kElf;                  ///< of its code, as in the ELF header
   std::uint64_t size = 0;                                 ///< size of the file
   std::uint64_t entry = 0;
   struct Segment {
@@ -45,6 +48,6 @@ struct ElfCode {
 };
 
 /// Hostile files yield no_elf, or only their valid parts. Reads a few kilobytes.
-ElfCode read_elf_code(const Image& image);
+ElfCode read_elf_code(const Image& image, std::uint16_t machine = machine::kElf);
 
 }  // namespace coretap::unwind

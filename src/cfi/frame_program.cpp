@@ -1,6 +1,7 @@
 #include "cfi/frame_program.hpp"
 
 #include <dwarf.h>
+#include <elf.h>
 
 #include <algorithm>
 #include <iterator>
@@ -11,15 +12,19 @@
 namespace coretap::unwind {
 namespace {
 
-// DWARF register numbers of the ABI.
-enum Register : std::uint8_t {
-  kRbx = 3,
-  kRdi = 5,
-  kRbp = 6,
-  kRsp = 7,
-  kR10 = 10,
-  kReturnAddress = 16
-};
+// System V ABI, AMD64 supplement, figure 3.36; DWARF for the Arm 64-bit Architecture, section 4.1.
+constexpr FrameRegisters kX86{
+    .sp = 7, .bp = 6, .return_address = 16, .bx = 3, .rdi = 5, .r10 = 10, .pushed = -8};
+constexpr FrameRegisters kArm64{.sp = 31,
+                                .bp = 29,
+                                .return_address = 30,
+                                .bx = FrameRegisters::kNone,
+                                .rdi = FrameRegisters::kNone,
+                                .r10 = FrameRegisters::kNone,
+                                .pushed = 0};
+// Says whether return addresses are signed (AAELF64); without an operand. The kernel program
+// removes signatures in any case.
+constexpr std::uint8_t kNegateReturnAddressState = 0x2d;
 
 constexpr std::uint8_t kOpcodeInHighBits = 0xc0;  // the low six bits are an operand
 constexpr std::size_t kMaxRemembered = 32;
@@ -67,45 +72,39 @@ std::uint8_t plt_byte(Bytes expression) {
   return literal < 16 ? static_cast<std::uint8_t>(literal) : 0;
 }
 
-std::uint8_t cfa_by_register(std::uint64_t reg) {
-  switch (reg) {
-    case kRsp:
-      return UNWIND_SP;
-    case kRbp:
-      return UNWIND_BP;
-    case kRbx:
-      return UNWIND_BX;
-    case kR10:
-      return UNWIND_R10;
-    default:
-      return UNWIND_OTHER;
-  }
+std::uint8_t cfa_by_register(std::uint64_t reg, const FrameRegisters& registers) {
+  if (reg == registers.sp) return UNWIND_SP;
+  if (reg == registers.bp) return UNWIND_BP;
+  if (reg == registers.bx) return UNWIND_BX;
+  if (reg == registers.r10) return UNWIND_R10;
+  return UNWIND_OTHER;
 }
 
-void cfa_by_expression(Bytes expression, Frame& frame) {
+void cfa_by_expression(Bytes expression, const FrameRegisters& registers, Frame& frame) {
   frame.cfa = UNWIND_OTHER;
   frame.cfa_expression = true;
   frame.cfa_offset = frame.cfa_more = 0;
-  if (const auto byte = plt_byte(expression); byte > 0) {
+  const bool pushed = registers.pushed != 0;
+  if (const auto byte = plt_byte(expression); pushed && byte > 0) {
     frame.cfa = UNWIND_PLT;
     frame.cfa_more = byte;
   } else if (const auto place = place_of(expression)) {
     if (!place->deref)
-      frame.cfa = cfa_by_register(place->reg);
-    else if (place->reg == kRsp)
+      frame.cfa = cfa_by_register(place->reg, registers);
+    else if (pushed && place->reg == registers.sp)
       frame.cfa = UNWIND_SP_DEREF;
-    else if (place->reg == kRbp)
+    else if (pushed && place->reg == registers.bp)
       frame.cfa = UNWIND_BP_DEREF;
     frame.cfa_offset = place->offset;
     frame.cfa_more = place->more;
   }
 }
 
-Saved saved_by_expression(Bytes expression) {
+Saved saved_by_expression(Bytes expression, const FrameRegisters& registers) {
   const auto place = place_of(expression);
-  if (place && !place->deref && place->reg == kRbp)
+  if (place && !place->deref && place->reg == registers.bp)
     return {.kind = Saved::at_bp, .offset = place->offset};
-  if (place && !place->deref && place->reg == kRsp)
+  if (place && !place->deref && place->reg == registers.sp)
     return {.kind = Saved::at_sp, .offset = place->offset};
   return {.kind = Saved::elsewhere};
 }
@@ -115,24 +114,23 @@ std::int64_t factored(std::uint64_t count, std::int64_t align) {
 }
 
 // nullptr for registers that unwinding does not need.
-Saved Frame::*saved(std::uint64_t reg) {
-  switch (reg) {
-    case kRbx:
-      return &Frame::bx;
-    case kRbp:
-      return &Frame::bp;
-    case kReturnAddress:
-      return &Frame::ra;
-    default:
-      return nullptr;
-  }
+Saved Frame::*saved(std::uint64_t reg, const FrameRegisters& registers) {
+  if (reg == registers.bx) return &Frame::bx;
+  if (reg == registers.bp) return &Frame::bp;
+  if (reg == registers.return_address) return &Frame::ra;
+  return nullptr;
 }
 
 class Machine {
  public:
   Machine(Bytes program, const FrameContext& context, std::uint64_t& location, Frame& frame,
           const OnFrame& row)
-      : program_(program), context_(context), location_(location), frame_(frame), row_(row) {}
+      : program_(program),
+        context_(context),
+        registers_(*context.registers),
+        location_(location),
+        frame_(frame),
+        row_(row) {}
 
   bool run() {
     while (!program_.at_end())
@@ -180,11 +178,13 @@ class Machine {
       case DW_CFA_def_cfa_offset_sf:
         return define_cfa_offset(factored_sleb());
       case DW_CFA_def_cfa_expression:
-        cfa_by_expression(program_.take(program_.uleb()), frame_);
+        cfa_by_expression(program_.take(program_.uleb()), registers_, frame_);
         return program_.ok();
       case DW_CFA_GNU_args_size:
         program_.uleb();
         return program_.ok();
+      case kNegateReturnAddressState:
+        return registers_.pushed == 0;
       default:
         return of_register(opcode, program_.uleb());
     }
@@ -206,23 +206,25 @@ class Machine {
       case DW_CFA_same_value:
         return save(reg, {.kind = Saved::same});
       case DW_CFA_register:
-        return save(reg, {.kind = program_.uleb() == kRdi ? Saved::in_rdi : Saved::elsewhere});
+        return save(reg,
+                    {.kind = program_.uleb() == registers_.rdi ? Saved::in_rdi : Saved::elsewhere});
       case DW_CFA_val_offset:
       case DW_CFA_val_offset_sf:
         program_.uleb();
         return save(reg, {.kind = Saved::elsewhere});
       case DW_CFA_expression:
-        return save(reg, saved_by_expression(program_.take(program_.uleb())));
+        return save(reg, saved_by_expression(program_.take(program_.uleb()), registers_));
       case DW_CFA_val_expression:
         program_.take(program_.uleb());
         return save(reg, {.kind = Saved::elsewhere});
       case DW_CFA_def_cfa:
-        return define_cfa(cfa_by_register(reg), static_cast<std::int64_t>(program_.uleb()));
+        return define_cfa(cfa_by_register(reg, registers_),
+                          static_cast<std::int64_t>(program_.uleb()));
       case DW_CFA_def_cfa_sf:
-        return define_cfa(cfa_by_register(reg), factored_sleb());
+        return define_cfa(cfa_by_register(reg, registers_), factored_sleb());
       // Valid after an expression, too: assembler code does it, and other unwinders accept it.
       case DW_CFA_def_cfa_register:
-        return define_cfa(cfa_by_register(reg), frame_.register_offset);
+        return define_cfa(cfa_by_register(reg, registers_), frame_.register_offset);
       default:
         return false;
     }
@@ -247,14 +249,14 @@ class Machine {
 
   bool save(std::uint64_t reg, const Saved& where) {
     if (!program_.ok()) return false;
-    if (const auto member = saved(reg)) frame_.*member = where;
+    if (const auto member = saved(reg, registers_)) frame_.*member = where;
     return true;
   }
   bool offset(std::uint64_t reg, std::uint64_t count) {
     return save(reg, {.kind = Saved::at_cfa, .offset = factored(count, context_.data_align)});
   }
   bool restore(std::uint64_t reg) {
-    const auto member = saved(reg);
+    const auto member = saved(reg, registers_);
     return member != nullptr ? save(reg, context_.initial.*member) : program_.ok();
   }
 
@@ -284,6 +286,7 @@ class Machine {
 
   Bytes program_;
   const FrameContext& context_;
+  const FrameRegisters& registers_;
   std::uint64_t& location_;
   Frame& frame_;
   const OnFrame& row_;
@@ -326,6 +329,33 @@ std::int16_t bx_slot(const Frame& frame) {
   return found && *found != 0 ? *found : std::int16_t{UNWIND_BX_LOST};
 }
 
+// glibc's _dl_runtime_resolve() of arm64 is described as if the linkage table, which jumps to it,
+// had not pushed two words, one of which is x30. No other function has its return address above its
+// frame.
+Frame with_pushed_return(Frame frame, const FrameRegisters& registers) {
+  constexpr std::int64_t kPushed = 16;
+  const auto ra = from_cfa(frame.ra, frame);
+  if (registers.pushed != 0 || ra.kind != Saved::at_cfa || ra.offset < 0 || ra.offset >= kPushed ||
+      !fits<std::int32_t>(frame.cfa_offset))
+    return frame;
+  frame.ra = {.kind = Saved::at_cfa, .offset = ra.offset - kPushed};
+  frame.bp = from_cfa(frame.bp, frame);
+  if (frame.bp.kind == Saved::at_cfa) frame.bp.offset -= kPushed;
+  frame.cfa_offset += kPushed;
+  return frame;
+}
+
+/// As in unwind_rule; nullopt: elsewhere.
+std::optional<std::int16_t> ra_slot(const Frame& frame, const FrameRegisters& registers) {
+  const auto ra = from_cfa(frame.ra, frame);
+  if (registers.pushed == 0 && ra.kind == Saved::same) return std::int16_t{0};
+  if (ra.kind != Saved::at_cfa) return {};
+  if (registers.pushed != 0)
+    return ra.offset == registers.pushed ? std::optional<std::int16_t>(0) : std::nullopt;
+  const auto found = slot(ra.offset);
+  return found && *found != 0 ? found : std::nullopt;
+}
+
 }  // namespace
 
 bool run_frame_program(Bytes program, const FrameContext& context, std::uint64_t& location,
@@ -333,27 +363,33 @@ bool run_frame_program(Bytes program, const FrameContext& context, std::uint64_t
   return Machine(program, context, location, frame, row).run();
 }
 
-unwind_rule rule_of(const Frame& frame, bool signal) {
-  constexpr std::int64_t kReturnAddressSlot = -8;
+const FrameRegisters& frame_registers(std::uint16_t machine) {
+  return machine == EM_AARCH64 ? kArm64 : kX86;
+}
+
+unwind_rule rule_of(const Frame& described, const FrameContext& context) {
   const unwind_rule other{.cfa = UNWIND_OTHER};
+  const auto frame = with_pushed_return(described, *context.registers);
   if (frame.ra.kind == Saved::undefined) return {.cfa = UNWIND_END};
   // A signal frame's caller has an exact address (not a return address): its rule must indicate
   // this.
-  if (signal) return is_sigreturn(frame) ? unwind_rule{.cfa = UNWIND_SIGNAL} : other;
+  if (context.signal) return is_sigreturn(frame) ? unwind_rule{.cfa = UNWIND_SIGNAL} : other;
   // Only vfork() keeps the return address in rdi: where rdi is a parameter, there is another rule.
   if (frame.ra.kind == Saved::in_rdi && frame.cfa == UNWIND_SP && frame.bp.kind == Saved::same &&
       frame.bx.kind == Saved::same && fits<std::int32_t>(frame.cfa_offset))
     return {.cfa = UNWIND_VFORK, .offset = static_cast<std::int32_t>(frame.cfa_offset)};
-  const auto ra = from_cfa(frame.ra, frame);
-  if (ra.kind != Saved::at_cfa || ra.offset != kReturnAddressSlot || frame.cfa == UNWIND_OTHER ||
-      !fits<std::int32_t>(frame.cfa_offset) || !fits<std::int32_t>(frame.cfa_more))
+  const auto return_slot = ra_slot(frame, *context.registers);
+  if (!return_slot || frame.cfa == UNWIND_OTHER || !fits<std::int32_t>(frame.cfa_offset) ||
+      !fits<std::int32_t>(frame.cfa_more))
     return other;
   unwind_rule rule{.cfa = frame.cfa,
                    .bx_slot = bx_slot(frame),
+                   .ra_slot = *return_slot,
                    .offset = static_cast<std::int32_t>(frame.cfa_offset),
                    .more = static_cast<std::int32_t>(frame.cfa_more)};
   if (frame.bp.kind == Saved::same) return rule;
-  // No rule can express where the caller's rbp is: its CFA may depend on it, so do not guess.
+  // No rule can express where the caller's frame pointer is: its CFA may depend on it, so do not
+  // guess.
   const auto bp = from_cfa(frame.bp, frame);
   const auto bp_slot = slot(bp.offset);
   if ((bp.kind != Saved::at_cfa && bp.kind != Saved::at_bp) || !bp_slot) return other;

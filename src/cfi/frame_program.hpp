@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "base/bytes.hpp"
+#include "base/machine.hpp"
 #include "lib/stack/unwind.h"
 
 namespace coretap::unwind {
@@ -31,8 +32,20 @@ struct Frame {
   Saved bp, bx, ra;
 };
 
+/// DWARF numbers of the registers that matter, by the ABI of the processor.
+struct FrameRegisters {
+  static constexpr std::uint8_t kNone = 255;
+  std::uint8_t sp, bp, return_address;
+  std::uint8_t bx, rdi, r10;  ///< x86-64
+  /// Offset of the return address from the CFA in all frames; 0: where the frame says.
+  std::int64_t pushed;
+};
+/// `machine`: of struct ElfCode.
+const FrameRegisters& frame_registers(std::uint16_t machine);
+
 /// Data of the CIE for interpreting its instructions and those of its FDEs.
 struct FrameContext {
+  const FrameRegisters* registers = &frame_registers(machine::kElf);
   std::uint64_t code_align = 1;
   std::int64_t data_align = 1;
   std::uint8_t encoding = 0;  ///< of addresses
@@ -48,6 +61,6 @@ bool run_frame_program(Bytes program, const FrameContext& context, std::uint64_t
                        Frame& frame, const OnFrame& row);
 
 /// The rule for a frame state, or UNWIND_OTHER if no rule can express it.
-unwind_rule rule_of(const Frame& frame, bool signal);
+unwind_rule rule_of(const Frame& frame, const FrameContext& context);
 
 }  // namespace coretap::unwind

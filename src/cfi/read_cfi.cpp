@@ -120,8 +120,9 @@ class Reader {
   }
 
   bool read() {
-    const bool all = elf_.frame_header != 0 ? by_header() : by_section();
-    if (found_ == 0) return false;
+    bool all = elf_.frame_header != 0 ? by_header() : by_section();
+    if (found_ == 0 && !is_vdso()) return false;
+    all |= is_vdso();
     gap(covered_, std::numeric_limits<std::uint64_t>::max());
     rows_.flush();
     return all;
@@ -153,6 +154,13 @@ class Reader {
       return begin != other.begin ? begin < other.begin : address < other.address;
     }
   };
+
+  // That of arm64 has no CFI (87676cfca141).
+  bool is_vdso() const {
+    constexpr std::uint64_t kMaxVdso = 64 << 10;
+    return elf_.machine == EM_AARCH64 && elf_.size <= kMaxVdso && executable_.size() == 1 &&
+           elf_.entry == 0;
+  }
 
   // --- locating frames ---
 
@@ -311,12 +319,12 @@ class Reader {
     if (common.known && common.address == address) return common;
     common = {.address = address, .known = true};
     const auto entry = entry_at(commons_, address, kMaxCommon);
+    common.context.registers = &frame_registers(elf_.machine);
     common.usable = entry && entry->whole && spend(entry->body) && read_common(entry->body, common);
     return common;
   }
 
   static bool read_common(Bytes body, Common& common) {
-    constexpr std::uint64_t kReturnAddress = 16;
     auto& context = common.context;
     if (body.number<std::uint32_t>() != 0) return false;
     const auto version = body.u8();
@@ -329,7 +337,7 @@ class Reader {
     }
     context.code_align = body.uleb();
     context.data_align = body.sleb();
-    if ((version == 1 ? body.u8() : body.uleb()) != kReturnAddress) return false;
+    if ((version == 1 ? body.u8() : body.uleb()) != context.registers->return_address) return false;
     if (count > 0) {
       if (letters[0] != 'z') return false;
       common.augmented = true;
@@ -385,16 +393,15 @@ class Reader {
     if (on_function_) on_function_(begin, end);
     ++found_;
     Frame frame = function.context->initial;
-    const bool signal = function.context->signal;
     std::uint64_t location = function.begin;
     const auto row = [&](std::uint64_t from, const Frame& held) {
-      if (from < end) rows_.add(std::max(from, begin), rule_of(held, signal));
+      if (from < end) rows_.add(std::max(from, begin), rule_of(held, *function.context));
     };
     const bool understood =
         run_frame_program(function.program, *function.context, location, frame, std::ref(row));
     if (location < end)
       rows_.add(std::max(location, begin), understood && function.whole
-                                               ? rule_of(frame, signal)
+                                               ? rule_of(frame, *function.context)
                                                : unwind_rule{.cfa = UNWIND_OTHER});
     covered_ = end;
   }
@@ -415,6 +422,8 @@ class Reader {
   // Code without frames. Of large gaps, only the ends and the known locations of functions are
   // searched.
   void gap(std::uint64_t begin, std::uint64_t end) {
+    // On arm64 the PLT behind _init has no CFI.
+    const auto with_plt = elf_.machine == EM_AARCH64 ? kEndBytes : kFunctionBytes;
     rows_.add(begin, {});
     for (auto i = executable_after(begin); i < executable_.size() && executable_[i].first < end;
          ++i) {
@@ -430,7 +439,7 @@ class Reader {
       if (last) places_.emplace_back(to - size, to);
       for (const auto function : {elf_.init, elf_.fini})
         if (function >= from && function < to)
-          places_.emplace_back(function, function + std::min(to - function, kFunctionBytes));
+          places_.emplace_back(function, function + std::min(to - function, with_plt));
       std::sort(places_.begin(), places_.end());
       auto done = from;
       for (const auto& [start, place_end] : places_) {
@@ -441,10 +450,11 @@ class Reader {
     }
   }
   void runtime(std::uint64_t begin, std::uint64_t end) {
-    if (const auto code = code_.at(begin, end - begin))
-      read_runtime_code(
-          {code->position(), code->left()}, begin,
-          [&](std::uint64_t from, const unwind_rule& rule) { rows_.add(from, rule); });
+    const auto code = code_.at(begin, end - begin);
+    if (!code) return;
+    (elf_.machine == EM_AARCH64 ? read_arm64_code : read_runtime_code)(
+        {code->position(), code->left()}, begin,
+        [&](std::uint64_t from, const unwind_rule& rule) { rows_.add(from, rule); });
   }
 
   const Image& image_;

@@ -177,7 +177,7 @@ void attach_points(Page& p) {
 void user_stacks(Page& p) {
   p.section("USER STACKS");
   p.prose(
-      "On x86-64, user stacks are unwound with the tables in .eh_frame that programs and "
+      "User stacks are unwound with the tables in .eh_frame that programs and "
       "libraries carry for exceptions, so that code without frame pointers is covered. The "
       "tables are read once per file: for a command before it starts, for running processes in "
       "the background, for other files when a stack first passes through them. Frames are kept "
@@ -186,9 +186,7 @@ void user_stacks(Page& p) {
       "runs, and their file systems cannot be unmounted. In code without such tables (of JIT "
       "compilers, for example) the frame pointer is tried; the number of frames found that way "
       "is reported with the stack, as [guessed frames: 1], and in JSON. They may be wrong where "
-      "code keeps no frame pointer either. On arm64, --unwind auto uses only frame pointers, "
-      "which distributions keep there. A function that calls no other function may not set one "
-      "up: if it is the innermost one, its caller is missing.\n\n"
+      "code keeps no frame pointer either.\n\n"
       "A stack that ends before the function in which its program or thread started is marked at "
       "its outer end, such as [truncated: no mapping]. The ledger counts these by reason:");
   p.begin("-tag -width Ds");

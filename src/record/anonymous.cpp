@@ -30,7 +30,7 @@ bool begins_with(std::string_view text, std::initializer_list<std::string_view> 
 /// Bytes between words, which stay.
 bool is_between(char c) {
   constexpr std::string_view kBetween = R"(/:=,;|[](){}<>"'`&?@#*+%!$^\)";
-  return (c >= 0 && c <= ' ') || kBetween.find(c) != kBetween.npos;
+  return static_cast<unsigned char>(c) <= ' ' || kBetween.find(c) != kBetween.npos;
 }
 
 /// Files of the kernel in a cgroup's directory.
@@ -314,11 +314,12 @@ bool Anonymous::knows(const Layout& layout) {
 /// stay.
 void Anonymous::address(char* bytes) const {
   constexpr std::size_t kBytes = 16, kIpv4 = 4;
-  constexpr char kMapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, -1, -1};
+  constexpr std::uint8_t kMapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
   auto zeros = [&](std::size_t from, std::size_t to) {
     return std::all_of(bytes + from, bytes + to, [](char c) { return !c; });
   };
-  if (zeros(0, kBytes - 1) && bytes[kBytes - 1] <= 1) return;  // :: and ::1
+  if (zeros(0, kBytes - 1) && static_cast<std::uint8_t>(bytes[kBytes - 1]) <= 1)
+    return;  // :: and ::1
   const bool mapped = memcmp(bytes, kMapped, sizeof kMapped) == 0;
   if (mapped || zeros(kIpv4, kBytes)) {
     auto* four = mapped ? bytes + sizeof kMapped : bytes;

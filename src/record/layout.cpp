@@ -318,7 +318,8 @@ std::string Move::operator()(std::string_view from) const {
       auto* place = to.data() + step.to + std::size_t{i} * step.to_bytes;
       // Little-endian, as all machines that coretap runs on.
       memcpy(place, element, step.from_bytes);
-      if (step.is_signed && step.from_bytes < step.to_bytes && element[step.from_bytes - 1] < 0)
+      const bool negative = (static_cast<std::uint8_t>(element[step.from_bytes - 1]) & 0x80) != 0;
+      if (step.is_signed && step.from_bytes < step.to_bytes && negative)
         memset(place + step.from_bytes, 0xff, step.to_bytes - step.from_bytes);
     }
   }

@@ -257,6 +257,17 @@ unwind_rule go_rule(std::int64_t delta) {
   return rule;
 }
 
+unwind_rule go_rule_of_arm64(std::int64_t delta) {
+  if (delta == 0) return {.cfa = UNWIND_SP};
+  const auto slot = slot_of(-delta);
+  if (slot == 0 || !fits(delta)) return {.cfa = UNWIND_OTHER};
+  return {.cfa = UNWIND_SP,
+          .bp = UNWIND_BP_AT_CFA,
+          .bp_slot = static_cast<std::int16_t>(slot - 1),
+          .ra_slot = slot,
+          .offset = static_cast<std::int32_t>(delta)};
+}
+
 void read_go_code(std::span<const std::uint8_t> code, std::span<const GoStep> steps, bool switches,
                   const unwind_rule& after, std::vector<GoRow>& rows) {
   Follower follower(switches, after);

@@ -22,6 +22,9 @@ struct GoRow {
 
 /// The rule for a compiled function's frame.
 unwind_rule go_rule(std::int64_t delta);
+/// The same on arm64, for those written in assembler, too: the return address is the first word of
+/// the frame, x29 is saved below it (Go's abi-internal.md, "arm64 architecture").
+unwind_rule go_rule_of_arm64(std::int64_t delta);
 
 /// Appends the rows of the function whose code begins at the first step's address. `switches`: it
 /// may set the stack pointer to another stack; `after`: the rule where its own frame is lost then.

@@ -172,6 +172,8 @@ class GoFrames::Reader {
     const auto header = bytes ? symbols::go_header(*bytes, places_.table_size) : std::nullopt;
     if (!header || places_.table_size < symbols::kGoHeaderBytes) return false;
     header_ = *header;
+    // Before 1.18 no functions are marked that change the stack.
+    if (arm64() && header_.absolute()) return false;
     return find_text();
   }
 
@@ -193,6 +195,8 @@ class GoFrames::Reader {
   void pop() { given_ = rows_[at_++].rule; }
 
  private:
+  bool arm64() const { return elf_.machine == EM_AARCH64; }
+
   struct Function {
     std::uint64_t begin = 0, end = 0;  // `end`: at most
     GoFunction described;
@@ -292,6 +296,7 @@ class GoFrames::Reader {
   bool find_text() {
     constexpr std::size_t kProofs = 24;
     constexpr std::uint64_t kTries = 2048, kAlignment = 16;
+    constexpr std::int64_t kMostPushed = 256;
     std::vector<Proof> proofs;
     const auto every = std::max<std::uint64_t>(header_.functions / kTries, 1);
     for (std::uint64_t i = 0; i < header_.functions && proofs.size() < kProofs; i += every) {
@@ -299,10 +304,10 @@ class GoFrames::Reader {
       if (!f || f->assembler || !read_steps(*f) || steps_.front().delta != 0) continue;
       // Before it there may be the push of rbp.
       std::size_t made = 1;
-      if (made < steps_.size() && steps_[made].delta == 8) ++made;
+      if (!arm64() && made < steps_.size() && steps_[made].delta == 8) ++made;
       if (made >= steps_.size()) continue;
       const auto bytes = steps_[made].delta - steps_[made - 1].delta;
-      if (bytes > 8 && bytes < INT32_MAX)
+      if (bytes > 8 && bytes < (arm64() ? kMostPushed : INT32_MAX))
         proofs.push_back({steps_[made].address - text_, static_cast<std::uint32_t>(bytes)});
     }
     if (proofs.size() < kProofs / 3) return false;
@@ -327,7 +332,7 @@ class GoFrames::Reader {
       if (!makes(text, proof, code_) && ++wrong > kDoubts) return false;
     return true;
   }
-  /// True if `sub $bytes,%rsp` is there.
+  /// True if `sub $bytes,%rsp` is there; on arm64 `str x30, [sp, #-bytes]!`.
   bool makes(std::uint64_t text, const Proof& proof, FilePiece& piece) {
     constexpr std::uint64_t kLong = 7, kShort = 4;
     const auto place = code_at(text + proof.behind - kLong);
@@ -336,6 +341,7 @@ class GoFrames::Reader {
     const auto* code = bytes->position();
     std::uint32_t value = 0;
     ::memcpy(&value, code + 3, sizeof value);
+    if (arm64()) return value == (0xf8000ffe | (-proof.bytes & 0x1ff) << 12);
     if (code[0] == 0x48 && code[1] == 0x81 && code[2] == 0xec && value == proof.bytes) return true;
     code += kLong - kShort;
     return code[0] == 0x48 && code[1] == 0x83 && code[2] == 0xec &&
@@ -379,6 +385,10 @@ class GoFrames::Reader {
     const auto role =
         special ? role_of(text(header_.names + f.described.name, 64), f.described) : Role::plain;
     if (role == Role::begins) return tell(f.begin, {.cfa = UNWIND_END});
+    // Frame pointers lead on where the stack changes.
+    if (arm64() && (role == Role::leaves || (f.described.flags & symbols::kGoWritesStack) != 0))
+      return tell(f.begin, {});
+    if (arm64()) return add_compiled();
     if (role == Role::resumes) return add_resuming(f, place);
     if (!f.assembler && (f.described.flags & symbols::kGoWritesStack) == 0) return add_compiled();
     const auto code = code_.at(place, std::min(end_ - f.begin, kMostCode));
@@ -417,7 +427,7 @@ class GoFrames::Reader {
         if (several && (change < 0 || !smaller) && address - 1 > steps_[i - 1].address) --address;
         smaller |= change < 0;
       }
-      tell(address, go_rule(delta));
+      tell(address, arm64() ? go_rule_of_arm64(delta) : go_rule(delta));
     }
   }
 

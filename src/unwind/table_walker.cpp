@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "base/machine.hpp"
 #include "coretap/fields.hpp"
 #include "coretap/small_files.hpp"
 #include "program/filters.hpp"
@@ -40,11 +41,8 @@ constexpr std::uint64_t kReadyProcesses = 1 << 13;
 constexpr std::uint64_t kMostFiles = 1 << 14;
 constexpr std::uint64_t kReadyFiles = 1 << 13;
 
-#ifdef __x86_64__
-constexpr bool kSupported = true;
-#else
-constexpr bool kSupported = false;  // distributions for arm64 mostly keep frame pointers
-#endif
+/// Interpreters are found by their code.
+constexpr bool kRuntimes = machine::kElf == EM_X86_64;
 
 bool read_process(pid_t pid, std::uint64_t address, std::span<char> to) {
   const iovec local{to.data(), to.size()};
@@ -54,34 +52,28 @@ bool read_process(pid_t pid, std::uint64_t address, std::span<char> to) {
 
 class PlainWalker : public StackWalker {
  public:
-  /// `fallback`: unwind tables were requested, but are not supported.
-  PlainWalker(bool leaf, bool fallback) : leaf_(leaf), fallback_(fallback) {}
-  void configure(Session& s) override {
-    set_variable(s, "walk_leaf", leaf_);
-    if (fallback_ && std::find(s.limits.begin(), s.limits.end(), kLimit) == s.limits.end())
-      s.limits.emplace_back(kLimit);
-  }
+  explicit PlainWalker(bool leaf) : leaf_(leaf) {}
+  void configure(Session& s) override { set_variable(s, "walk_leaf", leaf_); }
 
  private:
-  static constexpr std::string_view kLimit =
-      "user stacks are walked by frame pointers alone: unwind tables are for x86-64 only";
-  bool leaf_, fallback_;
+  bool leaf_;
 };
 
 class TableWalker : public StackWalker {
  public:
   void configure(Session& s) override {
     set_variable(s, "unwind_tables", 1);
-    set_variable(s, "runtimes", s.config.stacks.code != Config::Stacks::native);
+    set_variable(s, "runtimes", kRuntimes && s.config.stacks.code != Config::Stacks::native);
     s.unwinds = true;
     s.retained.add(Capability::bpf);  // tables grow as processes appear
   }
 
   Result<void> ready(Session& s) override {
     auto fd = [&](MapName name) { return bpf_map__fd(s.map(name)); };
-    tables_.emplace(Tables::Maps{fd(MapName("unwind_rules")), fd(MapName("unwind_pages")),
-                                 fd(MapName("unwind_rows")), fd(MapName("runtime_files"))},
-                    s.config.stacks.unwind_memory);
+    tables_.emplace(
+        Tables::Maps{fd(MapName("unwind_rules")), fd(MapName("unwind_pages")),
+                     fd(MapName("unwind_rows")), kRuntimes ? fd(MapName("runtime_files")) : -1},
+        s.config.stacks.unwind_memory);
     if (!tables_->ready()) return Error{"cannot write unwind tables", "the kernel maps none"};
     processes_.emplace(
         Processes::Maps{fd(MapName("unwind_mappings")), s.map(MapName("unwind_processes"))},
@@ -258,9 +250,8 @@ class TableWalker : public StackWalker {
 }  // namespace
 
 std::unique_ptr<StackWalker> make_walker(Config::Stacks::Unwind how, bool by_tables) {
-  const bool wanted = by_tables && how == Config::Stacks::automatic;
-  if (wanted && kSupported) return std::make_unique<TableWalker>();
-  return std::make_unique<PlainWalker>(how == Config::Stacks::no_walk, wanted);
+  if (by_tables && how == Config::Stacks::automatic) return std::make_unique<TableWalker>();
+  return std::make_unique<PlainWalker>(how == Config::Stacks::no_walk);
 }
 
 void size_maps(Session& s) {

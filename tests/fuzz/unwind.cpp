@@ -19,9 +19,10 @@ namespace {
 
 bool same(const unwind_rule& a, const unwind_rule& b) { return !std::memcmp(&a, &b, sizeof a); }
 
-void check_go_rule(const unwind_rule& rule) {
-  MUST(rule.cfa <= UNWIND_OTHER && rule.bp <= UNWIND_BP_AT_CFA && rule.pad == 0);
-  MUST(rule.cfa != UNWIND_SP || rule.offset >= 8);
+void check_go_rule(const unwind_rule& rule, bool arm64 = false) {
+  MUST(rule.cfa <= UNWIND_OTHER && rule.bp <= UNWIND_BP_AT_CFA);
+  MUST(arm64 ? rule.ra_slot <= 0 : rule.ra_slot == 0);
+  MUST(rule.cfa != UNWIND_SP || rule.offset >= (arm64 ? 0 : 8));
   MUST(rule.bp_slot <= 0 && rule.bx_slot <= 0);
 }
 
@@ -33,7 +34,7 @@ bool check_go(const Image& image, const ElfCode& elf) {
   for (const auto* row = go.peek(); row; row = go.peek()) {
     MUST(!last || row->address > *last);
     MUST(!same(row->rule, rule));
-    check_go_rule(row->rule);
+    check_go_rule(row->rule, elf.machine == EM_AARCH64);
     last = row->address;
     rule = row->rule;
     go.pop();
@@ -42,15 +43,16 @@ bool check_go(const Image& image, const ElfCode& elf) {
   return last.has_value();
 }
 
-void check(std::string_view file) {
+void check(std::string_view file, std::uint16_t machine) {
   const Image image(file);
-  const auto elf = read_elf_code(image);
+  const auto elf = read_elf_code(image, machine);
   if (elf.state != ElfCode::usable) return;
   std::map<std::uint64_t, unwind_rule> rows;
   const bool whole = read_cfi(image, elf, [&](std::uint64_t address, const unwind_rule& rule) {
     MUST(rows.empty() || rows.rbegin()->first < address);
     MUST(rows.empty() || !same(rows.rbegin()->second, rule));
-    MUST(rule.cfa <= UNWIND_OTHER && rule.bp <= UNWIND_BP_AT_BP && rule.pad == 0);
+    MUST(rule.cfa <= UNWIND_OTHER && rule.bp <= UNWIND_BP_AT_BP);
+    MUST(rule.ra_slot == 0 || machine == EM_AARCH64);
     rows.emplace_hint(rows.end(), address, rule);
   });
   if (whole && !rows.empty()) MUST(rows.rbegin()->second.cfa == UNWIND_NONE);
@@ -74,7 +76,9 @@ void check(std::string_view file) {
 }  // namespace
 
 /// A whole ELF file.
-FUZZ(cfi, bytes) { check(bytes); }
+FUZZ(cfi, bytes) {
+  for (const std::uint16_t machine : {EM_X86_64, EM_AARCH64}) check(bytes, machine);
+}
 
 /// .eh_frame alone; the first byte chooses how it is found.
 FUZZ(eh_frame, bytes) {
@@ -87,8 +91,9 @@ FUZZ(eh_frame, bytes) {
     const auto code = input.number<std::uint16_t>(), frame = input.number<std::uint16_t>();
     elf.table.emplace_back(test::kCode + code, test::kFrames + frame);
   }
+  elf.machine = (how & 8) != 0 ? EM_AARCH64 : EM_X86_64;
   elf.frames = input.rest();
-  check(elf.file_with(elf.table));
+  check(elf.file_with(elf.table), elf.machine);
 }
 
 /// Go's table in a file that is otherwise sound: the first bytes choose its form, a part of it is
@@ -121,7 +126,7 @@ FUZZ(go_table, bytes) {
   if (place < file.size())
     file.replace(place, std::min(damage.size(), file.size() - place),
                  damage.substr(0, file.size() - place));
-  check(file);
+  check(file, EM_X86_64);
 }
 
 FUZZ(go_code, bytes) {
@@ -167,19 +172,34 @@ FUZZ(frame_program, bytes) {
   context.code_align = input.number<std::uint8_t>();
   context.data_align = input.number<std::int8_t>();
   context.encoding = input.number<std::uint8_t>();
-  context.signal = (input.number<std::uint8_t>() & 1) != 0;
+  const auto flags = input.number<std::uint8_t>();
+  context.signal = (flags & 1) != 0;
+  const bool arm64 = (flags & 2) != 0;
+  context.registers = &frame_registers(arm64 ? EM_AARCH64 : EM_X86_64);
   std::uint64_t location = 0x10000, rows = 0;
   const auto seen = [&](std::uint64_t /*at*/, const Frame& frame) {
     rows++;
-    const auto rule = rule_of(frame, context.signal);
-    MUST(rule.cfa <= UNWIND_OTHER && rule.bp <= UNWIND_BP_AT_BP && rule.pad == 0);
+    const auto rule = rule_of(frame, context);
+    MUST(rule.cfa <= UNWIND_OTHER && rule.bp <= UNWIND_BP_AT_BP);
+    MUST(rule.ra_slot == 0 || arm64);
   };
   const auto program = input.rest();
   const Bytes code({reinterpret_cast<const std::uint8_t*>(program.data()), program.size()}, 0x2000);
   Frame frame;
   run_frame_program(code, context, location, frame, seen);
   MUST(rows <= program.size());
-  rule_of(frame, context.signal);
+  rule_of(frame, context);
+}
+
+FUZZ(arm64_code, bytes) {
+  constexpr std::uint64_t kAddress = 0x401002;
+  std::uint64_t last = kAddress;
+  read_arm64_code({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()}, kAddress,
+                  [&](std::uint64_t address, const unwind_rule& rule) {
+                    MUST(address >= last && address <= kAddress + bytes.size());
+                    last = address;
+                    MUST(rule.cfa <= UNWIND_OTHER && rule.bp <= UNWIND_BP_AT_CFA);
+                  });
 }
 
 FUZZ(runtime_code, bytes) {
@@ -189,7 +209,8 @@ FUZZ(runtime_code, bytes) {
   read_runtime_code({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()}, kAddress,
                     [&](std::uint64_t address, const unwind_rule& rule) {
                       MUST(!last || *last <= address);
-                      MUST(address >= kAddress && address <= kAddress + bytes.size());
+                      MUST(address >= last && address <= kAddress + bytes.size());
+                      last = address;
                       MUST(rule.cfa <= UNWIND_OTHER && rule.bp <= UNWIND_BP_AT_BP);
                       last = address;
                       rule_last = rule.cfa;

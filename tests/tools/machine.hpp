@@ -13,6 +13,12 @@
 
 namespace coretap::tooltest {
 
+#ifdef __aarch64__
+inline constexpr bool kArm64 = true;
+#else
+inline constexpr bool kArm64 = false;
+#endif
+
 /// Slowness relative to a usual machine; at least 1.
 double slowness();
 

@@ -93,7 +93,9 @@ void expect_go(const std::string& kind, const std::string& end, std::size_t trut
     const auto frames = GoCalls::shown(line["user_stack"].strings());
     const auto cut = line["user_stack_truncated"];
     const auto count = line["count"].u64();
-    EXPECT_EQ(line["user_stack_guessed"].u64(), 0u) << ::testing::PrintToString(frames);
+    // On arm64 frame pointers lead through functions that change the stack, such as nanotime1.
+    EXPECT_LE(line["user_stack_guessed"].u64(), kArm64 ? 1u : 0u)
+        << ::testing::PrintToString(frames);
     if (!cut.is_null()) {
       if (std::ranges::count(frames, "runtime.systemstack")) continue;
       (cut.str() == "file not read yet" ? young : marked) += count;

@@ -75,15 +75,21 @@ void expect_start(const Strings& truth, const UserStack& stack) {
 
 struct Expected {
   std::uint64_t least_guessed = 0, most_guessed = 0;
-  double known = 0.8;      ///< share in the chain, at least; the rest is the start and the end
+  /// Share in the chain, at least; the rest is the start and the end, long in guests of arm64.
+  double known = kArm64 ? 0.25 : 0.8;
   Strings sometimes = {};  ///< reasons that a quarter may have
 };
 
 /// Shortly after dlopen new mappings are unknown, or the previous ones are still listed.
-const Expected kYoung{.sometimes = {"no mapping", "no unwind information"}};
+const Expected kYoung{
+    .sometimes = kArm64 ? Strings{"no mapping", "no unwind information", "stack goes backwards"}
+                        : Strings{"no mapping", "no unwind information"}};
 
 /// A thread's memory is released before its exit.
-const Expected kEnding{.sometimes = {"exiting"}};
+/// On arm64 also where the kernel has marked pages as old, which processors without a hardware
+/// access flag cannot read until the program itself has.
+const Expected kEnding{.sometimes =
+                           kArm64 ? Strings{"exiting", "stack not readable"} : Strings{"exiting"}};
 
 /// All stacks are complete, and nearly all match the workload's; they may be cut only while the
 /// tables are built.
@@ -226,9 +232,10 @@ TOOL_TEST(Unwind, Threads) {
 // The tables end within the chain, and frame pointers continue.
 TOOL_TEST(Unwind, FramePointersWhereThereIsNoTable) {
   const Expected guessed{.least_guessed = 1, .most_guessed = 1, .sometimes = kYoung.sometimes};
+  // On arm64 the instructions of small files show where the link register is.
+  const auto& framed = kArm64 ? kYoung : guessed;
   for (auto& [tool, options, end] : both_ways("--end spin"))
-    expect_all_whole(tool, options,
-                     {{"--way framed" + end, guessed}, {"--way jit" + end, guessed}});
+    expect_all_whole(tool, options, {{"--way framed" + end, framed}, {"--way jit" + end, guessed}});
 }
 
 // Neither: frames below may be right or wrong, but the stack must be marked as incomplete.
@@ -303,7 +310,8 @@ TOOL_TEST(Unwind, ForkServer) {
   EXPECT_LE(not_ready, all / 4) << "a child has its parent's tables from the beginning";
   // A child ends in the kernel, where its memory is released, and starts with faults: a stack page
   // is absent while it is copied.
-  expect_whole(stacks, truths, {.known = 0.3, .sometimes = {"exiting", "stack not readable"}});
+  expect_whole(stacks, truths,
+               {.known = kArm64 ? 0.1 : 0.3, .sometimes = {"exiting", "stack not readable"}});
   EXPECT_GT(children.size(), 20u);
 }
 
@@ -342,7 +350,8 @@ TOOL_TEST(Unwind, FramePointersOnlyAndOff) {
   auto cut = with_leaf(fp.cases[0], "spin");
   EXPECT_FALSE(cut.empty());
   for (auto& stack : cut) {
-    EXPECT_EQ(stack.cut, "no frame pointers") << stack.text();
+    // On arm64 some functions have a frame record, and the others are passed over.
+    EXPECT_EQ(stack.cut, kArm64 ? "" : "no frame pointers") << stack.text();
     EXPECT_FALSE(which(fp.cases[0].truths, stack)) << stack.text();
     EXPECT_EQ(stack.guessed, 0u) << stack.text();
   }
@@ -356,7 +365,7 @@ TOOL_TEST(Unwind, FramePointersOnlyAndOff) {
 }
 
 TOOL_TEST(Unwind, MemoryIsBounded) {
-  for (std::string memory : {"64K", "4K"}) {
+  for (std::string memory : {kArm64 ? "16K" : "64K", "4K"}) {
     auto little = trace_cases("offcputime", Strings{"--unwind-memory", memory}, {{"--end sleep"}});
     std::uint64_t refused = 0;
     for (auto& one : little.cases)
@@ -477,11 +486,12 @@ TOOL_TEST(Unwind, FramesOfARecursiveScript) {
       if (!stack.cut.empty() || stack.frames.empty()) continue;  // in exec it has no frames
       whole += stack.count;
       // The dynamic linker's start, before the program's.
-      EXPECT_TRUE(stack.frames.back() == "_start" || stack.frames.back() == "_dl_start_user")
+      EXPECT_TRUE(stack.frames.back() == "_start" || stack.frames.back() == "_dl_start_user" ||
+                  (kArm64 && stack.frames.back() == "[unknown]"))  // it has no symbols there
           << stack.text();
       calls[std::ranges::count(stack.frames, "execute_command_internal")] += stack.count;
     }
-    ASSERT_GT(whole, all / 2);
+    ASSERT_GT(whole, all / (kArm64 ? 4 : 2));  // their guests are slow: tables come late
     usual.push_back(std::ranges::max_element(calls, {}, [](auto& c) { return c.second; })->first);
   }
   EXPECT_GT(usual[1], usual[0]);

@@ -10,7 +10,7 @@ const std::array<std::string, 2> kNames{"brief_one", "brief_two"};
 void require_brief() {
   require_tool("profile");
   if (::access(workload_path(kNames[0]).c_str(), X_OK))
-    throw Skip("unwind tables are for x86-64 only");
+    throw Skip("not built for this machine: " + kNames[0]);
 }
 
 struct Seen {

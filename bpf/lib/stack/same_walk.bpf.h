@@ -7,20 +7,18 @@
  * stays mapped. offcputime's user stacks take 0.5 of the time of repeated walks (6.18,
  * perf bench sched pipe: 650 of 1,300 ns a switch, run_time_ns/run_cnt, beside -K).
  *
- * Contexts: as current_walk() allows, but no NMIs. x86-64, with task storage.
+ * Contexts: as current_walk() allows, but no NMIs. With task storage.
  */
 #ifndef CORETAP_SAME_WALK_BPF_H
 #define CORETAP_SAME_WALK_BPF_H
 
 #include "lib/stack/stack.bpf.h"
 
-#ifdef __TARGET_ARCH_x86
-
 /* The last walk of a task's user stack. */
 struct last_walk {
 	u64 id; /* 0: none that can be compared */
 	u64 program;
-	u64 ip, bp;
+	struct walk_start start;
 	struct walk_words read;
 };
 
@@ -42,7 +40,7 @@ __noinline u64 same_user_stack(void)
 	struct walk *w = current_walk();
 	struct last_walk *last;
 	struct task_struct *t;
-	struct pt_regs *regs;
+	struct walk_start start;
 	u64 hash = 0, word;
 
 	if (!compares_walks() || !w)
@@ -51,9 +49,9 @@ __noinline u64 same_user_stack(void)
 	last = bpf_task_storage_get(&last_walks, t, 0, 0);
 	if (!last || !last->id || stack_missed)
 		return 0;
-	regs = (struct pt_regs *)bpf_task_pt_regs(t);
-	if (last->ip != regs->ip || last->read.sp != regs->sp ||
-	    (last->read.by_bp && last->bp != regs->bp) ||
+	start = walk_start_of((struct pt_regs *)bpf_task_pt_regs(t));
+	if (last->start.ip != start.ip || last->start.sp != start.sp ||
+	    last->start.link != start.link || (last->read.by_bp && last->start.bp != start.bp) ||
 	    last->program != program_of(t->tgid, t->self_exec_id))
 		return 0;
 	w->block_bytes = 0;
@@ -81,7 +79,6 @@ __noinline int keep_user_stack(u64 id)
 	struct walk *w = current_walk();
 	struct last_walk *last;
 	struct task_struct *t;
-	struct pt_regs *regs;
 
 	if (!compares_walks() || !w)
 		return 0;
@@ -93,10 +90,8 @@ __noinline int keep_user_stack(u64 id)
 	last->id = 0;
 	if (!id || !walk_can_repeat(w))
 		return 0;
-	regs = (struct pt_regs *)bpf_task_pt_regs(t);
 	last->program = w->program;
-	last->ip = regs->ip;
-	last->bp = regs->bp;
+	last->start = walk_start_of((struct pt_regs *)bpf_task_pt_regs(t));
 	last->read = w->read;
 	last->id = id;
 	return 0;
@@ -118,14 +113,5 @@ inline_ u64 often_same_stack_of_user(void *ctx, u64 before)
 	keep_user_stack(id);
 	return id;
 }
-
-#else
-
-inline_ u64 often_same_stack_of_user(void *ctx, u64 before)
-{
-	return stack_of_user(ctx, before);
-}
-
-#endif
 
 #endif

@@ -7,9 +7,18 @@
 #ifndef CORETAP_UNWIND_BPF_H
 #define CORETAP_UNWIND_BPF_H
 
+#include "lib/arch/registers.bpf.h"
+#include "lib/stack/frame.bpf.h"
 #include "lib/stack/mapping.bpf.h"
 #include "lib/stack/runtimes.bpf.h"
-#include "lib/stack/user_words.bpf.h"
+
+#if defined(__TARGET_ARCH_x86)
+#include "lib/stack/x86_frame.bpf.h"
+#elif defined(__TARGET_ARCH_arm64)
+#include "lib/stack/arm64_frame.bpf.h"
+#else
+#error "frames of this architecture are missing"
+#endif
 
 /* The loader writes through mmap; the entry of a process is changed last. */
 #define UNWIND_TABLE(name, entries, type_)         \
@@ -76,7 +85,6 @@ inline_ void unwind_begin(struct walk *w)
 		w->hotspot = runtimes ? p->hotspot : 0;
 	}
 	w->found.length = 0;
-	w->bx_at = 0;
 	w->exact = 1;
 	w->only_signal = 0;
 	w->guessed = 0;
@@ -86,8 +94,6 @@ inline_ void unwind_begin(struct walk *w)
 	w->runtime.met = 0;
 	w->runtime.guesses = 0;
 }
-
-#define NOWHERE 1 /* address from which nothing is read */
 
 /* Ask the loader to re-read the maps? Once, until it has done so. */
 inline_ bool unwind_ask(struct walk *w)
@@ -101,24 +107,6 @@ inline_ bool unwind_ask(struct walk *w)
 		return false;
 	p->asked = 1;
 	return true;
-}
-
-/* Reads the frame's rbp into w->bp, if the callee has saved it: few rules need it. */
-inline_ bool unwind_bp(struct walk *w)
-{
-	u64 at = w->bp_at;
-
-	w->read.by_bp |= w->read.register_bp;
-	if (!at)
-		return true;
-	w->bp_at = 0;
-	return unwind_read(w, at, &w->bp);
-}
-
-inline_ void unwind_bp_saved(struct walk *w, u64 at)
-{
-	w->bp_at = at;
-	w->read.register_bp = 0;
 }
 
 /* Finds the mapping at an address in the process's list; result in w->found. */
@@ -269,73 +257,11 @@ inline_ int unwind_guess(struct walk *w)
 	    !unwind_read(w, w->bp, &next) || !unwind_read(w, w->bp + 8, &ip) || !ip)
 		return 1;
 	runtime_guessed(w, w->bp);
-	w->sp = w->bp + 16;
+	unwind_guessed(w, w->bp);
 	w->bp = next;
-	w->ip = ip;
+	w->ip = unwind_address(ip);
 	w->exact = 0;
 	w->guessed = 1;
-	return 0;
-}
-
-inline_ int unwind_end(struct walk *w, enum stack_end end)
-{
-	w->stack.end = end;
-	return 1;
-}
-
-/* Registers saved by the kernel: rsp, rip, rbp and rbx in the ucontext, relative to its rsp. */
-inline_ int unwind_signal(struct walk *w)
-{
-	u64 context = w->sp;
-
-	if (!unwind_read(w, context + 120, &w->bp) || !unwind_read(w, context + 128, &w->bx) ||
-	    !unwind_read(w, context + 160, &w->sp) || !unwind_read(w, context + 168, &w->ip))
-		return unwind_end(w, STACK_END_UNREADABLE);
-	w->bp_at = 0;
-	w->bx_at = 0;
-	w->read.register_bp = 0;
-	w->exact = 1;
-	return w->ip ? 0 : unwind_end(w, STACK_END_WHOLE);
-}
-
-/* vfork keeps the return address in rdi: the child would overwrite it on the shared stack. */
-inline_ int unwind_vfork(struct walk *w, struct unwind_rule *rule)
-{
-	if (w->stack.depth != 1) /* rdi is not preserved over calls */
-		return unwind_end(w, STACK_END_OTHER_RULE);
-	walk_cannot_repeat(w);
-	w->sp += (s64)rule->offset;
-	w->ip = w->di;
-	w->exact = 0;
-	return 0;
-}
-
-/* The CFA for rules that few functions use; 0: not known. */
-inline_ u64 unwind_rare_cfa(struct walk *w, struct unwind_rule *rule)
-{
-	u64 base;
-
-	switch (rule->cfa) {
-	case UNWIND_PLT:
-		return w->sp + 8 + ((u32)(w->ip & 15) >= (u32)rule->more ? 8 : 0);
-	case UNWIND_SP_DEREF:
-	case UNWIND_BP_DEREF:
-		if (rule->cfa == UNWIND_BP_DEREF && !unwind_bp(w))
-			return 0;
-		base = rule->cfa == UNWIND_SP_DEREF ? w->sp : w->bp;
-		if (!unwind_read(w, base + (s64)rule->offset, &base))
-			return 0;
-		return base + (s64)rule->more;
-	case UNWIND_BX:
-		walk_cannot_repeat(w);
-		base = w->bx;
-		if (w->bx_at && !unwind_read(w, w->bx_at, &base))
-			return 0;
-		return base + (s64)rule->offset;
-	case UNWIND_R10: /* not preserved over calls */
-		walk_cannot_repeat(w);
-		return w->stack.depth == 1 ? w->r10 + (s64)rule->offset : 0;
-	}
 	return 0;
 }
 
@@ -357,7 +283,7 @@ __noinline int unwind_replaced(void)
 		return 0;
 	r = BPF_CORE_READ(t, utask, return_instances);
 	for (int i = 0; i < RETURN_PROBES && r; i++) {
-		if (BPF_CORE_READ(r, stack) == w->sp - 8) {
+		if (BPF_CORE_READ(r, stack) == w->sp - RETURN_ADDRESS_BYTES) {
 			w->ip = BPF_CORE_READ(r, orig_ret_vaddr);
 			return w->ip != 0;
 		}
@@ -366,17 +292,7 @@ __noinline int unwind_replaced(void)
 	return 0;
 }
 
-/* Before a function's first instruction, and at its return, the return address is at rsp. */
-OPT(bool, walks_at_entries);
-
-inline_ int unwind_entry(struct walk *w)
-{
-	if (!unwind_read(w, w->sp, &w->ip))
-		return unwind_end(w, STACK_END_UNREADABLE);
-	w->sp += 8;
-	w->exact = 0;
-	return w->ip ? 0 : unwind_end(w, STACK_END_WHOLE);
-}
+OPT(bool, walks_at_entries); /* frames at functions' first instructions, and at returns */
 
 #define UNWIND_RUNTIME 2 /* runtime_begin() is needed before the step */
 #define UNWIND_HOTSPOT 3 /* hotspot_steps() is needed in place of the step */
@@ -434,7 +350,7 @@ inline_ int unwind_step(struct walk *w)
 		return rule->cfa == UNWIND_SIGNAL ? unwind_signal(w) : unwind_guess(w);
 	}
 	if (rule->cfa == UNWIND_SP)
-		cfa = w->sp + (s64)rule->offset;
+		cfa = unwind_sp_cfa(w, rule);
 	else if (rule->cfa == UNWIND_BP)
 		cfa = unwind_bp(w) ? w->bp + (s64)rule->offset : 0;
 	else if (rule->cfa == UNWIND_NONE)
@@ -450,7 +366,8 @@ inline_ int unwind_step(struct walk *w)
 	if (!cfa)
 		return unwind_end(w, STACK_END_OTHER_RULE);
 	/* A rule with `more` leads from one stack to another, which may be below. */
-	if (cfa <= w->sp && !(rule->cfa == UNWIND_BP && rule->more))
+	if ((cfa < w->sp || (cfa == w->sp && !frame_may_be_empty(w))) &&
+	    !(rule->cfa == UNWIND_BP && rule->more))
 		return unwind_end(w, STACK_END_BACKWARDS);
 	if (w->found.runtime && runtimes && runtime_is_here(&w->runtime, cfa, pc - w->found.bias))
 		runtime_here();
@@ -461,14 +378,7 @@ inline_ int unwind_step(struct walk *w)
 			return unwind_end(w, STACK_END_UNREADABLE);
 		unwind_bp_saved(w, w->bp + (s64)rule->bp_slot * 8);
 	}
-	if (rule->bx_slot)
-		w->bx_at = rule->bx_slot == UNWIND_BX_LOST ? NOWHERE : cfa + (s64)rule->bx_slot * 8;
-	if (!unwind_read(w, cfa - 8, &w->ip))
-		return unwind_end(w, STACK_END_UNREADABLE);
-	w->sp = cfa;
-	w->exact = 0;
-	/* Some thread entry points push a zero as return address. */
-	return w->ip ? 0 : unwind_end(w, STACK_END_WHOLE);
+	return unwind_to_caller(w, rule, cfa);
 }
 
 /* WALK_STEPS of them: each call looks up the walk. */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Unwind tables for x86-64: the loader builds them (src/unwind), lib/stack/unwind.bpf.h uses them.
- */
+/* Unwind tables: the loader builds them (src/unwind), lib/stack/unwind.bpf.h uses them. */
 #ifndef CORETAP_UNWIND_H
 #define CORETAP_UNWIND_H
 
@@ -22,36 +21,39 @@ struct unwind_page {
 
 /* How to compute the CFA (the stack pointer after the function's return). */
 enum unwind_cfa {
-	UNWIND_NONE,     /* no information from this address on */
-	UNWIND_END,      /* the outermost frame: its return address is undefined */
-	UNWIND_SP,       /* rsp + offset */
-	UNWIND_BP,       /* rbp + offset; with `more`, on another stack: below rsp, too */
+	UNWIND_NONE,   /* no information from this address on */
+	UNWIND_END,    /* the outermost frame: its return address is undefined */
+	UNWIND_SP,     /* stack pointer + offset */
+	UNWIND_BP,     /* frame pointer + offset; with `more`, on another stack: below, too */
+	UNWIND_SIGNAL, /* return address of a signal handler: registers are in its ucontext */
+	/* x86-64: */
 	UNWIND_BX,       /* rbx + offset: the dynamic linker's lazy binding */
 	UNWIND_R10,      /* r10 + offset: while a function realigns its stack */
 	UNWIND_SP_DEREF, /* *(rsp + offset) + more */
 	UNWIND_BP_DEREF, /* *(rbp + offset) + more: realigned stacks */
 	UNWIND_PLT,      /* rsp + 8; + 16 from byte `more` of each 16-byte entry */
-	UNWIND_SIGNAL,   /* return address of a signal handler: registers are in its ucontext */
 	UNWIND_VFORK,    /* rsp + offset; the return address is in rdi, during vfork() */
-	UNWIND_OTHER,    /* has unwind information that these rules cannot represent */
+	/* all: */
+	UNWIND_OTHER, /* has unwind information that these rules cannot represent */
 };
 
-/* Location of the caller's rbp. */
+/* Location of the caller's frame pointer: rbp, x29. */
 enum unwind_bp {
 	UNWIND_BP_SAME,
 	UNWIND_BP_AT_CFA, /* CFA + 8 * bp_slot */
-	UNWIND_BP_AT_BP,  /* rbp + 8 * bp_slot */
+	UNWIND_BP_AT_BP,  /* frame pointer + 8 * bp_slot */
 };
 
 #define UNWIND_BX_LOST 32767 /* as bx_slot: location of the caller's rbx unknown */
 
-/* The return address is always at CFA - 8. The rule at index 0 has UNWIND_NONE. */
+/* The rule at index 0 has UNWIND_NONE. */
 struct unwind_rule {
 	__u8 cfa; /* enum unwind_cfa */
 	__u8 bp;  /* enum unwind_bp */
 	__s16 bp_slot;
 	__s16 bx_slot; /* the caller's rbx is at CFA + 8 * bx_slot; 0: unchanged */
-	__s16 pad;
+	__s16 ra_slot; /* arm64: return address at CFA + 8 * ra_slot; 0: in x30. x86-64: 0, CFA - 8
+			*/
 	__s32 offset;
 	__s32 more;
 };

@@ -11,8 +11,6 @@
 #include "lib/stack/unwind.bpf.h"
 #include "lib/stack/walk_state.bpf.h"
 
-#define USER64_CS 0x33
-
 /*
  * Sets program and mm; false: no user stack. A kernel thread may have borrowed an
  * address space. In execve the registers are the caller's, and so is its address
@@ -41,37 +39,6 @@ inline_ bool walk_owner(struct walk *w)
 	return !(flags & PF_KTHREAD) && (!executes || is_known_mm(w));
 }
 
-#ifdef __TARGET_ARCH_x86
-/* The task's registers when last in user mode; 0 instead of cs: it never was. */
-inline_ u32 walk_registers(struct walk *w)
-{
-	struct pt_regs *regs;
-	u32 cs;
-
-	if (has_task_regs()) {
-		regs = (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
-		w->ip = regs->ip;
-		w->sp = regs->sp;
-		w->bp = regs->bp;
-		w->bx = regs->bx;
-		w->di = regs->di;
-		w->r10 = regs->r10;
-		w->r13 = regs->r13;
-		cs = (u16)regs->cs;
-	} else {
-		regs = saved_regs(current_task());
-		w->ip = BPF_CORE_READ(regs, ip);
-		w->sp = BPF_CORE_READ(regs, sp);
-		w->bp = BPF_CORE_READ(regs, bp);
-		w->bx = BPF_CORE_READ(regs, bx);
-		w->di = BPF_CORE_READ(regs, di);
-		w->r10 = BPF_CORE_READ(regs, r10);
-		w->r13 = BPF_CORE_READ(regs, r13);
-		cs = (u16)BPF_CORE_READ(regs, cs);
-	}
-	return w->ip ? cs : 0;
-}
-
 /*
  * Records the frame and steps to its caller's by the saved frame pointer only; not 0:
  * it was the last one. The kernel's walker also reads the frame after the last one,
@@ -89,7 +56,10 @@ inline_ int walk_frame_pointer(struct walk *w)
 	fp = w->bp;
 	w->read.by_bp = 1;
 	if (fp < 4096 || fp >> USER_BITS || !unwind_read(w, fp, &next) ||
-	    !unwind_read(w, fp + 8, &ip) || !ip || ip >> USER_BITS)
+	    !unwind_read(w, fp + 8, &ip))
+		return 1;
+	ip = unwind_address(ip);
+	if (!ip || ip >> USER_BITS)
 		return 1;
 	w->ip = ip;
 	w->bp = next > fp ? next : 0; /* callers' frames are at higher addresses */
@@ -102,7 +72,6 @@ __noinline int walk_frame_pointers(void)
 
 	return !w || walk_frame_pointer(w) || walk_frame_pointer(w);
 }
-#endif
 
 /*
  * Stores the user stack of the running task in current_walk(): returns the number of
@@ -112,18 +81,15 @@ __noinline int walk_frame_pointers(void)
 __noinline long walk_user(void)
 {
 	struct walk *w = current_walk();
-#ifdef __TARGET_ARCH_x86
+	enum walk_mode mode;
 	int ended;
-	u32 cs;
-#endif
 
 	if (!w || !walk_owner(w))
 		return 0;
-#ifdef __TARGET_ARCH_x86
-	cs = walk_registers(w);
-	if (!cs)
+	mode = walk_registers(w);
+	if (mode == WALK_NEVER)
 		return 0;
-	if (cs != USER64_CS) {
+	if (mode == WALK_32_BIT) {
 		walk_cannot_repeat(w); /* its words are an earlier walk's */
 		return -1;
 	}
@@ -169,9 +135,6 @@ __noinline long walk_user(void)
 	if (!w->addresses) /* valid in all processes */
 		w->stack.image = 0;
 	return w->stack.depth;
-#else
-	return -1;
-#endif
 }
 
 #endif

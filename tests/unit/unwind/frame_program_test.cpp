@@ -178,5 +178,36 @@ TEST(FrameProgram, SignalFrames) {
   EXPECT_EQ(rule("zRS", bytes({0x07, 16})), "10000 end, 10100 none");
 }
 
+// --- arm64: x29 is the frame pointer, x30 the return address, x31 sp ---
+
+/// The rule after the program, from a start with CFA sp+0.
+std::string arm64_rule(const std::string& program) {
+  MadeElf elf;
+  elf.machine = EM_AARCH64;
+  const auto cie = elf.cie(bytes({0x0c, 31, 0}), "zR", bytes({0x1b}), 1, 4, 30);
+  elf.fde(cie, kCode, 256, program);
+  auto rows = rows_of(elf);
+  const std::string first = "10000 ";
+  const auto end = rows.find(", ");
+  EXPECT_TRUE(rows.starts_with(first) && end != rows.npos) << rows;
+  return rows.substr(first.size(), end - first.size());
+}
+
+TEST(FrameProgramOfArm64, Rules) {
+  expect_each_program(
+      arm64_rule,
+      {"00: sp+0",      // a leaf: the return address is in x30
+       "0e 30: sp+48",  // it has pushed something, but not x30
+       "0e 30 9d 06 9e 05: sp+48 bp@cfa-48 ra@cfa-40", "0e 30 9e 06: sp+48 ra@cfa-48",
+       "0e 30 9d 06 9e 05 0c 1d 30: bp+48 bp@cfa-48 ra@cfa-40",
+       "2d 0e 10 9d 02 9e 01: sp+16 bp@cfa-16 ra@cfa-8",  // signed
+       "0e 30 9d 06 9e 05 de dd 0e 00: sp+0",             // restored
+       "07 1e: end",
+       // Other registers, and expressions with them.
+       "0c 13 10: other", "09 1e 13: other", "0f 03 8f 08 06: other",
+       "10 1e 02 8f 08: sp+16 ra@cfa-8", "0e 20 9d 04 10 1e 02 8f 28: sp+48 bp@cfa-48 ra@cfa-8",
+       "0f 02 8f 10: sp+16"});
+}
+
 }  // namespace
 }  // namespace coretap::unwind

@@ -37,6 +37,7 @@ struct MadeElf {
   std::vector<Elf64_Dyn> dynamic;
   std::uint64_t code_at = kCode;
   std::uint64_t entry = 0;
+  std::uint16_t machine = EM_X86_64;  // of the frames
   std::vector<std::uint64_t> more_code_at;  // the same code again
   int table_encoding = 0x3b;
   std::uint32_t table_count = 0;  // 0: the actual number
@@ -122,7 +123,7 @@ struct MadeElf {
     }
     if (!notes.empty()) add(PT_NOTE, 0x300, notes, PF_R);
     auto elf = elf_header(ET_DYN, segments.size());
-    elf.e_machine = EM_X86_64;  // the machine of the frames
+    elf.e_machine = machine;
     elf.e_entry = entry;
     segments.resize(8);
     if (finds == by_section) {

@@ -9,8 +9,8 @@ namespace coretap::unwind::test {
 /// "sp+16 bp@cfa-16 bx@cfa-24", "none", "plt 11", "*(bp-8)+0 bp@bp+0"
 inline std::string text(const unwind_rule& rule) {
   const auto number = [](int n) { return (n < 0 ? "" : "+") + std::to_string(n); };
-  constexpr const char* kNames[] = {"none", "end",  "sp",   "bp",     "bx",     "r10",
-                                    "*(sp", "*(bp", "plt ", "signal", "vfork ", "other"};
+  constexpr const char* kNames[] = {"none", "end",  "sp",   "bp",   "signal", "bx",
+                                    "r10",  "*(sp", "*(bp", "plt ", "vfork ", "other"};
   std::string out = kNames[rule.cfa];
   switch (rule.cfa) {
     case UNWIND_NONE:
@@ -34,6 +34,7 @@ inline std::string text(const unwind_rule& rule) {
     out += " bx?";
   else if (rule.bx_slot != 0)
     out += " bx@cfa" + number(rule.bx_slot * 8);
+  if (rule.ra_slot != 0) out += " ra@cfa" + number(rule.ra_slot * 8);
   return out;
 }
 
@@ -67,13 +68,13 @@ struct CfiTable {
   }
 };
 
-inline CfiTable read_table(const Image& image) {
-  CfiTable table{.elf = read_elf_code(image), .rows = {}};
+inline CfiTable read_table(const Image& image, std::uint16_t machine = EM_X86_64) {
+  CfiTable table{.elf = read_elf_code(image, machine), .rows = {}};
   unwind_rule last{};
   std::uint64_t broken = 0;
   table.readable = read_cfi(image, table.elf, [&](std::uint64_t address, const unwind_rule& rule) {
     if ((!table.rows.empty() && address <= table.rows.back().address) ||
-        ::memcmp(&last, &rule, sizeof rule) == 0 || rule.pad != 0)
+        ::memcmp(&last, &rule, sizeof rule) == 0 || (rule.ra_slot != 0 && machine == EM_X86_64))
       ++broken;
     last = rule;
     table.rows.push_back({address, rule});
@@ -83,6 +84,9 @@ inline CfiTable read_table(const Image& image) {
   return table;
 }
 inline CfiTable read_table(const std::string& file) { return read_table(Image(file)); }
-inline std::string rows_of(const MadeElf& elf) { return read_table(elf.file()).text(); }
+inline std::string rows_of(const MadeElf& elf) {
+  const auto file = elf.file();
+  return read_table(Image(file), elf.machine).text();
+}
 
 }  // namespace coretap::unwind::test

@@ -1,5 +1,7 @@
 #include "cfi/runtime_code.hpp"
 
+#include <map>
+
 #include "coretap/fd.hpp"
 #include "made_elf.hpp"
 #include "rules.hpp"
@@ -144,6 +146,81 @@ TEST(RuntimeCode, OfThisProgram) {
     EXPECT_EQ(test::text(table.at(end)), "sp+8");
     EXPECT_EQ(test::text(table.at(end + 1)), "none");
   }
+}
+
+// --- arm64 ---
+
+std::string arm64_rows(std::initializer_list<std::uint32_t> code) {
+  std::string text, out, last;
+  for (auto word : code) text += raw(word);
+  std::map<std::uint64_t, std::string> rows;
+  read_arm64_code({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()}, 0x1000,
+                  [&](std::uint64_t at, const unwind_rule& rule) { rows[at] = test::text(rule); });
+  for (auto& [at, rule] : rows) {
+    char start[24];
+    ::snprintf(start, sizeof start, "%s%lx ", out.empty() ? "" : ", ", at);
+    if (rule != last) out += start + rule;
+    last = rule;
+  }
+  return out;
+}
+
+constexpr std::uint32_t kPushFrame = 0xa9bf7bfd;  // stp x29, x30, [sp, #-16]!
+constexpr std::uint32_t kPopFrame = 0xa8c17bfd;   // ldp x29, x30, [sp], #16
+constexpr std::uint32_t kNop = 0xd503201f, kReturn = 0xd65f03c0;
+
+TEST(RuntimeCodeOfArm64, WhereTheLinkRegisterIs) {
+  EXPECT_EQ(arm64_rows({kNop, kReturn}), "1000 sp+0, 1008 none");
+  EXPECT_EQ(arm64_rows({kNop, kPushFrame, kNop, kPopFrame, kNop}),
+            "1000 sp+0, 1008 sp+16 bp@cfa-16 ra@cfa-8, 1010 sp+0, 1014 none");
+  // Code behind a return was jumped to.
+  EXPECT_EQ(arm64_rows({kPushFrame, kPopFrame, kReturn, kNop, kNop}),
+            "1000 sp+0, 1004 sp+16 bp@cfa-16 ra@cfa-8, 1008 sp+0, 100c sp+16 bp@cfa-16 ra@cfa-8, "
+            "1010 sp+0, 1014 none");
+  // stp x16, x30, [sp, #-16]!, ..., br x17: the first entry of a PLT, and one that jumps.
+  EXPECT_EQ(arm64_rows({0xa9bf7bf0, kNop, kNop, kNop, 0xd61f0220, kNop, kNop, kNop, kNop, kNop,
+                        kNop, 0xd61f0220}),
+            "1000 sp+0, 1004 sp+16 ra@cfa-8, 1020 sp+0, 1030 none");
+}
+
+TEST(RuntimeCodeOfArm64, FunctionsThatAreCalled) {
+  // bl 0x1010
+  EXPECT_EQ(arm64_rows({kPushFrame, 0x94000003, kNop, kNop, kNop, kReturn}),
+            "1000 sp+0, 1004 sp+16 bp@cfa-16 ra@cfa-8, 1010 sp+0, 1018 none");
+}
+
+TEST(RuntimeCodeOfArm64, UnknownChangesOfTheStack) {
+  for (std::uint32_t change : {0xd10083ffU,   // sub sp, sp, #32
+                               0x910083ffU,   // add sp, sp, #32
+                               0xcb2063ffU,   // sub sp, sp, x0
+                               0xf81f0ffeU,   // str x30, [sp, #-16]!
+                               0xf84107feU,   // ldr x30, [sp], #16
+                               0xa9bf53f3U,   // stp x19, x20, [sp, #-16]!
+                               0x6dbf27e8U})  // stp d8, d9, [sp, #-16]!
+    EXPECT_EQ(arm64_rows({change, kNop}), "1000 sp+0, 1004 none") << std::hex << change;
+  for (std::uint32_t none : {0xf10083ffU,   // cmp sp, #32
+                             0xf90007feU,   // str x30, [sp, #8]
+                             0xa90153f3U,   // stp x19, x20, [sp, #16]
+                             0x910083fdU})  // add x29, sp, #32
+    EXPECT_EQ(arm64_rows({none, kNop}), "1000 sp+0, 1008 none") << std::hex << none;
+}
+
+TEST(RuntimeCodeOfArm64, ReturnsFromSignalHandlers) {
+  EXPECT_EQ(arm64_rows({kReturn, kNop, 0xd2801168, 0xd4000001, kNop}),
+            "1000 sp+0, 1004 signal, 1010 sp+0, 1014 none");
+  EXPECT_EQ(arm64_rows({0xd2801168, 0xd4000001}), "1000 signal, 1008 none");
+}
+
+TEST(RuntimeCodeOfArm64, VdsoHasNoCfi) {
+  MadeElf elf;
+  elf.machine = EM_AARCH64;
+  elf.finds = MadeElf::by_section;
+  elf.code = {};
+  for (auto word : {kReturn, kNop, 0xd2801168U, 0xd4000001U}) elf.code += raw(word);
+  EXPECT_EQ(rows_of(elf), "10000 sp+0, 10004 signal, 10010 none");
+  // Other files need some.
+  elf.entry = kCode;
+  EXPECT_EQ(rows_of(elf), "");
 }
 
 }  // namespace

@@ -34,10 +34,17 @@ typedef void work(void);
 
 static inline __attribute__((always_inline)) uint64_t ticks(void)
 {
+#ifdef __x86_64__
 	uint32_t low, high;
 
 	__asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
 	return (uint64_t)high << 32 | low;
+#else
+	uint64_t now;
+
+	__asm__ volatile("mrs %0, cntvct_el0" : "=r"(now));
+	return now;
+#endif
 }
 
 static inline __attribute__((always_inline)) bool over(void)
@@ -59,10 +66,22 @@ static void measure_ticks(void)
 	ticks_per_ms = (ticks() - from) * (WL_NSEC / 1000) / (wl_now() - start);
 }
 
+#ifdef __aarch64__
+static char *volatile chain_top; /* above the frames of the chain */
+#endif
+
 WL_FRAME void spin(void)
 {
-	while (!over())
-		;
+	while (!over()) {
+#ifdef __aarch64__
+		/* Kernels mark pages as old, and processors without a hardware access flag cannot
+		 * read them then until the program has. */
+		char here;
+
+		for (volatile char *at = &here; at < chain_top; at += 4096)
+			(void)*at;
+#endif
+	}
 }
 
 /* ---- the chain ---- */
@@ -71,9 +90,18 @@ static volatile size_t hidden = 100;
 
 #define USE(block) __asm__ volatile("" : : "r"(block) : "memory")
 
-/* Clobbers all callee-saved registers: above it only the tables give the frame pointers. */
+/* Clobbers all callee-saved registers: above it only the tables give the frame pointers. GCC never
+ * uses x29 for another purpose: there, the function just has no frame record. */
+#ifdef __x86_64__
 #define BODY_saving                                                                                \
 	__asm__ volatile("xor %%ebp, %%ebp" : : : "rbx", "rbp", "r12", "r13", "r14", "r15")
+#else
+#define BODY_saving                                                                                \
+	__asm__ volatile(""                                                                        \
+			 :                                                                         \
+			 :                                                                         \
+			 : "x19", "x20", "x21", "x22", "x23", "x24", "x25", "x26", "x27", "x28")
+#endif
 #define BODY_vla                                                                                   \
 	char block[hidden];                                                                        \
 	USE(block)
@@ -125,6 +153,11 @@ static const char *const chain_names[] = {"call_end", CHAIN(NAME)};
 
 static inline __attribute__((always_inline)) void chain(work *end)
 {
+#ifdef __aarch64__
+	char here;
+
+	chain_top = &here;
+#endif
 	both_k(end);
 }
 
@@ -218,8 +251,12 @@ static void handle(int number, void (*handler)(int), int flags)
 /* Interrupted at its first instruction: the byte before that belongs to another function. */
 ASM_FUNCTION(before_trap, ".cfi_def_cfa_offset 4096\n"
 			  "nop\n");
-ASM_FUNCTION(trap_at_start, "ud2\n"
-			    "ret\n");
+#ifdef __x86_64__
+#define TRAP "ud2\n"
+#else
+#define TRAP ".inst 0\n"
+#endif
+ASM_FUNCTION(trap_at_start, TRAP "ret\n");
 void trap_at_start(void);
 
 WL_FRAME void on_trap(int, siginfo_t *, void *context)
@@ -227,7 +264,11 @@ WL_FRAME void on_trap(int, siginfo_t *, void *context)
 	ucontext_t *interrupted = context;
 
 	spin();
+#ifdef __x86_64__
 	interrupted->uc_mcontext.gregs[REG_RIP] += 2;
+#else
+	interrupted->uc_mcontext.pc += 4;
+#endif
 }
 
 WL_FRAME void end_trap(void)
@@ -352,12 +393,13 @@ WL_FRAME void by_thread(work *end)
 }
 
 /* Calls with this value in the frame pointer register, described by the tables. */
-void call_with(void (*to)(void (*)(work *), work *), work *end, uintptr_t rbp);
+void call_with(void (*to)(void (*)(work *), work *), work *end, uintptr_t frame);
 WL_FRAME void chain_again(work *end)
 {
 	chain(end);
 	__asm__ volatile("");
 }
+#ifdef __x86_64__
 ASM_FUNCTION(call_with, "push %rbp\n"
 			".cfi_adjust_cfa_offset 8\n"
 			".cfi_offset rbp, -16\n"
@@ -369,15 +411,33 @@ ASM_FUNCTION(call_with, "push %rbp\n"
 			".cfi_adjust_cfa_offset -8\n"
 			".cfi_restore rbp\n"
 			"ret\n");
+#define FRAME_RECORD
+#else
+ASM_FUNCTION(call_with, "stp x29, x30, [sp, #-16]!\n"
+			".cfi_adjust_cfa_offset 16\n"
+			".cfi_offset x29, -16\n"
+			".cfi_offset x30, -8\n"
+			"mov x29, x2\n"
+			"mov x3, x0\n"
+			"adr x0, chain_again\n"
+			"blr x3\n"
+			"ldp x29, x30, [sp], #16\n"
+			".cfi_adjust_cfa_offset -16\n"
+			".cfi_restore x29\n"
+			".cfi_restore x30\n"
+			"ret\n");
+/* Where frame pointers have led to a caller, only its own one shows where its frame is. */
+#define FRAME_RECORD __attribute__((optimize("no-omit-frame-pointer")))
+#endif
 
 #ifndef UNWIND_STATIC
 typedef void passes_on(void (*call)(work *), work *end);
 
-static void by_bare(work *end, uintptr_t rbp)
+static void by_bare(work *end, uintptr_t frame)
 {
 	void *library = open_library("unwind_bare.so");
 
-	call_with(function_of(library, "bare_call"), end, rbp);
+	call_with(function_of(library, "bare_call"), end, frame);
 }
 
 static void by_bare_odd(work *end)
@@ -394,7 +454,7 @@ static void by_bare_stack(work *end)
 	USE(frame);
 }
 
-WL_FRAME void by_framed(work *end)
+FRAME_RECORD WL_FRAME void by_framed(work *end)
 {
 	void *library = open_library("unwind_framed.so");
 
@@ -416,8 +476,9 @@ WL_FRAME void by_dlopen(work *end)
 #endif
 
 /* Like code of a just-in-time compiler: frame pointers, and no tables. */
-WL_FRAME void by_jit(work *end)
+FRAME_RECORD WL_FRAME void by_jit(work *end)
 {
+#ifdef __x86_64__
 	static const unsigned char code[] = {
 		0x55,		  /* push %rbp */
 		0x48, 0x89, 0xe5, /* mov %rsp, %rbp */
@@ -427,10 +488,22 @@ WL_FRAME void by_jit(work *end)
 		0x5d,		  /* pop %rbp */
 		0xc3,		  /* ret */
 	};
+#else
+	static const uint32_t code[] = {
+		0xa9bf7bfd, /* stp x29, x30, [sp, #-16]! */
+		0x910003fd, /* mov x29, sp */
+		0xaa0003e3, /* mov x3, x0 */
+		0xaa0103e0, /* mov x0, x1 */
+		0xd63f0060, /* blr x3 */
+		0xa8c17bfd, /* ldp x29, x30, [sp], #16 */
+		0xd65f03c0, /* ret */
+	};
+#endif
 	void *page = wl_anonymous(4096);
 
 	memcpy(page, code, sizeof(code));
 	can(mprotect(page, 4096, PROT_READ | PROT_EXEC), "executable memory");
+	__builtin___clear_cache(page, (char *)page + sizeof(code));
 	((void (*)(void (*)(work *), work *))page)(chain_again, end);
 	munmap(page, 4096);
 }
