@@ -116,6 +116,7 @@ struct walk {
 	u64 ip, sp, bp;              /* bp: the frame pointer, rbp or x29 */
 	u64 bx, di, r10, r13;        /* x86-64 */
 	u64 link;                    /* arm64: the link register, if `exact` */
+	u64 sp_least;                /* arm64: after a guess, sp is this or more */
 	u64 bp_at;                   /* address of the caller's saved bp; 0: in bp */
 	u64 bx_at;                   /* address of the caller's saved rbx; 0: in bx */
 	struct unwind_mapping found; /* mapping of the last frame */
@@ -123,7 +124,6 @@ struct walk {
 	u32 exact;       /* ip is not a return address */
 	u32 not_ready;   /* a frame was in a file that the loader has not read yet */
 	u32 guessed;     /* the last frame was found by a guess */
-	u32 sp_least;    /* arm64, after a guess: sp is this or more */
 	u32 only_signal; /* retrying with ip - 1: only a signal handler's return is accepted */
 	u32 looked;      /* of the process's struct unwind_process */
 	u32 unknown_map; /* a frame was in no mapping known to the loader */
