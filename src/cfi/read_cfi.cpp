@@ -121,8 +121,8 @@ class Reader {
 
   bool read() {
     bool all = elf_.frame_header != 0 ? by_header() : by_section();
-    if (found_ == 0 && !is_vdso()) return false;
-    all |= is_vdso();
+    if (found_ == 0) all = is_like_vdso();
+    if (found_ == 0 && !all) return false;
     gap(covered_, std::numeric_limits<std::uint64_t>::max());
     rows_.flush();
     return all;
@@ -155,8 +155,8 @@ class Reader {
     }
   };
 
-  // That of arm64 has no CFI (87676cfca141).
-  bool is_vdso() const {
+  // The vdso of arm64 has no CFI (87676cfca141): the instructions of small libraries are read.
+  bool is_like_vdso() const {
     constexpr std::uint64_t kMaxVdso = 64 << 10;
     return elf_.machine == EM_AARCH64 && elf_.size <= kMaxVdso && executable_.size() == 1 &&
            elf_.entry == 0;

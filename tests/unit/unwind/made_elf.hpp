@@ -37,7 +37,7 @@ struct MadeElf {
   std::vector<Elf64_Dyn> dynamic;
   std::uint64_t code_at = kCode;
   std::uint64_t entry = 0;
-  std::uint16_t machine = EM_X86_64;  // of the frames
+  std::uint16_t machine = EM_X86_64;        // of the frames
   std::vector<std::uint64_t> more_code_at;  // the same code again
   int table_encoding = 0x3b;
   std::uint32_t table_count = 0;  // 0: the actual number
