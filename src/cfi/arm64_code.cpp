@@ -1,5 +1,6 @@
+#include <string.h>
+
 #include <algorithm>
-#include <cstring>
 #include <set>
 
 #include "cfi/runtime_code.hpp"
@@ -42,13 +43,13 @@ bool is_pair(std::uint32_t word, Pair& pair) {
 
 /// May the instruction change sp in another way?
 bool changes_stack(std::uint32_t word) {
-  const bool arithmetic = (word & 0x1f80001f) == 0x1100001f ||  // add, sub of a number, to sp
-                          (word & 0x1fe0001f) == 0x0b20001f;    // of a register
+  // Those that set flags have xzr as their result.
+  const bool arithmetic = (word & 0x3f80001f) == 0x1100001f ||  // add, sub of a number, to sp
+                          (word & 0x3fe0001f) == 0x0b20001f;    // of a register
   const bool moves_base = field(word, 5, 5) == kStack &&
                           ((word & 0x3b200400) == 0x38000400 ||  // one register, with write-back
                            (word & 0x3a800000) == 0x28800000);   // two registers
-  // Those that set flags have xzr as their result.
-  return (arithmetic && !((word & 0x20000000) != 0)) || moves_base;
+  return arithmetic || moves_base;
 }
 
 unwind_rule framed(const Pair& pair) {
@@ -108,7 +109,7 @@ void read_arm64_code(std::span<const std::uint8_t> code, std::uint64_t address, 
     const bool leaves =
         word == kReturn || field(word, 26, 6) == 0x05 || (word & ~(1U << 5)) == kJumpByLinkage;
     // Behind it, code of the same function that was jumped to.
-    if (leaves && ::memcmp(&now, &frame, sizeof now) != 0) set(at + kInstruction, frame);
+    if (leaves && !same_rule(now, frame)) set(at + kInstruction, frame);
     ended = leaves || (ended && (word == kNop || word == 0));
   }
   row(address + code.size(), {});

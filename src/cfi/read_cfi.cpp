@@ -65,10 +65,6 @@ class Window {
   Piece piece_;
 };
 
-bool same(const unwind_rule& left, const unwind_rule& right) {
-  return ::memcmp(&left, &right, sizeof left) == 0;
-}
-
 // Of several rows at one address the last one is kept; rows that change nothing are omitted.
 class Rows {
  public:
@@ -80,7 +76,7 @@ class Rows {
     waits_ = true;
   }
   void flush() {
-    if (waits_ && !same(rule_, told_)) {
+    if (waits_ && !same_rule(rule_, told_)) {
       row_(address_, rule_);
       told_ = rule_;
       ++count_;

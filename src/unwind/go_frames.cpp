@@ -14,6 +14,7 @@
 
 #include "base/bytes.hpp"
 #include "cfi/piece.hpp"
+#include "cfi/row.hpp"
 #include "symbols/go_table.hpp"
 
 namespace coretap::unwind {
@@ -148,10 +149,6 @@ Role role_of(std::string_view name, const GoFunction& function) {
   const auto* const known = std::ranges::find(kNamed, name, &Named::name);
   if (known != kNamed.end()) return known->role;
   return (function.flags & symbols::kGoTopFrame) != 0 ? Role::begins : Role::plain;
-}
-
-bool same_rule(const unwind_rule& left, const unwind_rule& right) {
-  return ::memcmp(&left, &right, sizeof left) == 0;
 }
 
 }  // namespace

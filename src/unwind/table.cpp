@@ -121,7 +121,7 @@ Table make_table(const Image& image, const ElfCode& elf, Rules& rules) {
   unwind_rule last{};
   std::uint16_t last_index = Rules::kNone;
   const auto add = [&](std::uint64_t address, const unwind_rule& rule) {
-    if (bytes_of(rule) == bytes_of(last)) return;
+    if (same_rule(rule, last)) return;
     last = rule;
     last_index = rules.index_of(rule);
     builder.add(address, entry.pass(address, last_index));

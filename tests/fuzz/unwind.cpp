@@ -17,8 +17,6 @@ using namespace coretap::unwind;
 
 namespace {
 
-bool same(const unwind_rule& a, const unwind_rule& b) { return !std::memcmp(&a, &b, sizeof a); }
-
 void check_go_rule(const unwind_rule& rule, bool arm64 = false) {
   MUST(rule.cfa <= UNWIND_OTHER && rule.bp <= UNWIND_BP_AT_CFA);
   MUST(arm64 ? rule.ra_slot <= 0 : rule.ra_slot == 0);
@@ -33,7 +31,7 @@ bool check_go(const Image& image, const ElfCode& elf) {
   unwind_rule rule{};
   for (const auto* row = go.peek(); row; row = go.peek()) {
     MUST(!last || row->address > *last);
-    MUST(!same(row->rule, rule));
+    MUST(!same_rule(row->rule, rule));
     check_go_rule(row->rule, elf.machine == EM_AARCH64);
     last = row->address;
     rule = row->rule;
@@ -50,7 +48,7 @@ void check(std::string_view file, std::uint16_t machine) {
   std::map<std::uint64_t, unwind_rule> rows;
   const bool whole = read_cfi(image, elf, [&](std::uint64_t address, const unwind_rule& rule) {
     MUST(rows.empty() || rows.rbegin()->first < address);
-    MUST(rows.empty() || !same(rows.rbegin()->second, rule));
+    MUST(rows.empty() || !same_rule(rows.rbegin()->second, rule));
     MUST(rule.cfa <= UNWIND_OTHER && rule.bp <= UNWIND_BP_AT_BP);
     MUST(rule.ra_slot == 0 || machine == EM_AARCH64);
     rows.emplace_hint(rows.end(), address, rule);
@@ -69,7 +67,7 @@ void check(std::string_view file, std::uint16_t machine) {
     const bool ends =
         address == elf.entry && rule.cfa == UNWIND_NONE && rules.all()[index].cfa == UNWIND_END;
     if (!table.pages.empty() && index > Rules::kOther && !ends && !has_go)
-      MUST(same(rules.all()[index], rule));
+      MUST(same_rule(rules.all()[index], rule));
   }
 }
 

@@ -43,15 +43,6 @@ inline_ enum walk_mode walk_registers(struct walk *w)
 	return pstate & MODE_32_BIT ? WALK_32_BIT : WALK_64_BIT;
 }
 
-/* Of registers that determine a walk. */
-inline_ struct walk_start walk_start_of(struct pt_regs *regs)
-{
-	return (struct walk_start){ .ip = regs->pc,
-				    .sp = regs->sp,
-				    .bp = regs->regs[FRAME_POINTER],
-				    .link = regs->regs[LINK] };
-}
-
 /*
  * The address that a word holds as a return address. Its other bits may be a pointer
  * authentication code. Programs have addresses of more than 48 bits only if they ask for them.

@@ -11,7 +11,7 @@
 
 #define NOWHERE 1 /* address from which nothing is read */
 
-/* Whose registers walk_registers() has found. */
+/* Mode of the registers that walk_registers() has found. */
 enum walk_mode {
 	WALK_NEVER, /* the task was never in user mode */
 	WALK_64_BIT,

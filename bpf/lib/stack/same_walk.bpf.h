@@ -18,7 +18,6 @@
 struct last_walk {
 	u64 id; /* 0: none that can be compared */
 	u64 program;
-	struct walk_start start;
 	struct walk_words read;
 };
 
@@ -40,7 +39,6 @@ __noinline u64 same_user_stack(void)
 	struct walk *w = current_walk();
 	struct last_walk *last;
 	struct task_struct *t;
-	struct walk_start start;
 	u64 hash = 0, word;
 
 	if (!compares_walks() || !w)
@@ -49,9 +47,9 @@ __noinline u64 same_user_stack(void)
 	last = bpf_task_storage_get(&last_walks, t, 0, 0);
 	if (!last || !last->id || stack_missed)
 		return 0;
-	start = walk_start_of((struct pt_regs *)bpf_task_pt_regs(t));
-	if (last->start.ip != start.ip || last->start.sp != start.sp ||
-	    last->start.link != start.link || (last->read.by_bp && last->start.bp != start.bp) ||
+	walk_registers(w);
+	if (last->read.ip != w->ip || last->read.sp != w->sp || last->read.link != w->link ||
+	    (last->read.by_bp && last->read.bp != w->bp) ||
 	    last->program != program_of(t->tgid, t->self_exec_id))
 		return 0;
 	w->block_bytes = 0;
@@ -91,7 +89,6 @@ __noinline int keep_user_stack(u64 id)
 	if (!id || !walk_can_repeat(w))
 		return 0;
 	last->program = w->program;
-	last->start = walk_start_of((struct pt_regs *)bpf_task_pt_regs(t));
 	last->read = w->read;
 	last->id = id;
 	return 0;

@@ -52,7 +52,7 @@ struct unwind_rule {
 	__u8 bp;  /* enum unwind_bp */
 	__s16 bp_slot;
 	__s16 bx_slot; /* the caller's rbx is at CFA + 8 * bx_slot; 0: unchanged */
-	__s16 ra_slot; /* arm64: return address at CFA + 8 * ra_slot; 0: in x30. x86-64: 0, CFA - 8
+	__s16 ra_slot; /* the return address is at CFA + 8 * ra_slot; 0: x86-64 CFA - 8, arm64 x30
 			*/
 	__s32 offset;
 	__s32 more;

@@ -30,12 +30,16 @@ inline_ void walk_record(struct walk *w, u64 address, u64 word)
 	w->read.hash = walk_hash(w->read.hash, word);
 }
 
-inline_ void walk_records_from(struct walk *w, u64 sp)
+/* From the task's registers on, which are in the walk. */
+inline_ void walk_records_begin(struct walk *w)
 {
 	w->read.number = 0;
 	w->read.by_bp = 0;
 	w->read.register_bp = 1;
-	w->read.sp = sp;
+	w->read.ip = w->ip;
+	w->read.sp = w->sp;
+	w->read.bp = w->bp;
+	w->read.link = w->link;
 	w->read.hash = 0;
 }
 

@@ -99,7 +99,7 @@ __noinline long walk_user(void)
 	w->stack.image = stack_image(w->program, 1);
 	w->hash = 0;
 	w->bp_at = 0;
-	walk_records_from(w, w->sp);
+	walk_records_begin(w);
 	w->addresses = 0;
 	w->unknown_map = 0;
 	if (walk_leaf) {

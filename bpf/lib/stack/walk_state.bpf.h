@@ -30,23 +30,18 @@ struct mapping_search {
 	u64 words[MAPPING_WORDS], again[MAPPING_WORDS];
 };
 
-/* The registers that determine a walk; link: of arm64. */
-struct walk_start {
-	u64 ip, sp, bp, link;
-};
-
 /* Most words of user memory that a walk which can be repeated has read. */
 #define WALK_WORDS 64
 
-/* The words of user memory that determined a walk (lib/stack/same_walk.bpf.h). */
+/* The registers and words of user memory that determined a walk (lib/stack/same_walk.bpf.h). */
 struct walk_words {
 	u32 recorded;
-	u32 number;      /* above WALK_WORDS: the walk depended on more than these words */
-	u32 register_bp; /* bp is the register's */
-	u32 by_bp;       /* the walk depended on that value */
-	u64 sp;
-	u64 hash;           /* of the words */
-	u16 at[WALK_WORDS]; /* their distances from sp, in words */
+	u32 number;           /* above WALK_WORDS: the walk depended on more than these words */
+	u32 register_bp;      /* bp is the register's */
+	u32 by_bp;            /* the walk depended on that value */
+	u64 ip, sp, bp, link; /* of struct walk, when it began */
+	u64 hash;             /* of the words */
+	u16 at[WALK_WORDS];   /* their distances from sp, in words */
 };
 
 #define RUNTIME_MEETS 16
@@ -115,7 +110,7 @@ struct walk {
 	u64 mm;
 	u64 ip, sp, bp;              /* bp: the frame pointer, rbp or x29 */
 	u64 bx, di, r10, r13;        /* x86-64 */
-	u64 link;                    /* arm64: the link register, if `exact` */
+	u64 link;                    /* arm64: the link register, if `exact`; x86-64: 0 */
 	u64 sp_least;                /* arm64: after a guess, sp is this or more */
 	u64 bp_at;                   /* address of the caller's saved bp; 0: in bp */
 	u64 bx_at;                   /* address of the caller's saved rbx; 0: in bx */

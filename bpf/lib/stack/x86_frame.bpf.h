@@ -45,12 +45,6 @@ inline_ enum walk_mode walk_registers(struct walk *w)
 	return cs == USER64_CS ? WALK_64_BIT : WALK_32_BIT;
 }
 
-/* Of registers that determine a walk. */
-inline_ struct walk_start walk_start_of(struct pt_regs *regs)
-{
-	return (struct walk_start){ .ip = regs->ip, .sp = regs->sp, .bp = regs->bp };
-}
-
 /* The address that a word holds as a return address. */
 inline_ u64 unwind_address(u64 word)
 {

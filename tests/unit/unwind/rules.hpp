@@ -73,8 +73,8 @@ inline CfiTable read_table(const Image& image, std::uint16_t machine = EM_X86_64
   unwind_rule last{};
   std::uint64_t broken = 0;
   table.readable = read_cfi(image, table.elf, [&](std::uint64_t address, const unwind_rule& rule) {
-    if ((!table.rows.empty() && address <= table.rows.back().address) ||
-        ::memcmp(&last, &rule, sizeof rule) == 0 || (rule.ra_slot != 0 && machine == EM_X86_64))
+    if ((!table.rows.empty() && address <= table.rows.back().address) || same_rule(last, rule) ||
+        (rule.ra_slot != 0 && machine == EM_X86_64))
       ++broken;
     last = rule;
     table.rows.push_back({address, rule});
