@@ -361,8 +361,7 @@ ON_USER_FUNCTION("uprobe/libc:pthread_mutex_destroy/1", on_destroy, reborn(P1))
 ON_USER_FUNCTION("uprobe/libc:pthread_create/0", on_create, creates(ctx))
 ON_USER_FUNCTION("uprobe/libc:free/1", on_free, freed(P1))
 
-SEC("tp_btf/task_newtask")
-int on_new_task(u64 *ctx)
+TRACING(on_new_task, "tp_btf/task_newtask")
 {
 	struct task_struct *task = (void *)ctx[0];
 	struct deadlock_creator creator = {};

@@ -131,8 +131,7 @@ __noinline int show_part(void)
 	return 1;
 }
 
-SEC("tracepoint/syscalls/sys_exit_write,sys_exit_writev")
-int on_exit(struct exit_ctx *ctx)
+UNPREEMPTED(on_exit, "tracepoint/syscalls/sys_exit_write,sys_exit_writev", struct exit_ctx)
 {
 	u64 start;
 	struct tty_write *w = call_ends(&start);

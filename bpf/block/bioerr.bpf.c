@@ -44,8 +44,7 @@ inline_ void submitted(void *ctx, struct submission *s, struct bio *bio)
 	s->stack = stack_on && s->wanted ? stack_of_kernel(ctx, 0) : 0;
 }
 
-SEC("tp_btf/block_io_start")
-int on_io_start(u64 *ctx)
+TRACING(on_io_start, "tp_btf/block_io_start")
 {
 	struct request *rq = (struct request *)ctx[0];
 	struct submission *s;
@@ -59,8 +58,7 @@ int on_io_start(u64 *ctx)
 }
 
 /* The same before 6.5. */
-SEC("tp_btf/block_getrq")
-int on_getrq(u64 *ctx)
+TRACING(on_getrq, "tp_btf/block_getrq")
 {
 	u64 bio = getrq_bio(ctx);
 	struct submission s = {};
@@ -70,8 +68,7 @@ int on_getrq(u64 *ctx)
 	return 0;
 }
 
-SEC("tp_btf/block_rq_issue")
-int on_issue(u64 *ctx)
+TRACING(on_issue, "tp_btf/block_rq_issue")
 {
 	struct request *rq = issue_rq(ctx);
 	struct submission *s;
@@ -148,8 +145,7 @@ inline_ int failed(struct request *rq, s32 status, u32 bytes)
 PROGRAM(on_error, "tp_btf/block_rq_error", failed((struct request *)ctx[0], ctx[1], ctx[2]))
 
 /* Before 5.18, or if errors are wanted that the kernel does not log either. */
-SEC("tp_btf/block_rq_complete")
-int on_complete(u64 *ctx)
+TRACING(on_complete, "tp_btf/block_rq_complete")
 {
 	struct request *rq = (struct request *)ctx[0];
 	s32 status = ctx[1];
@@ -163,8 +159,7 @@ int on_complete(u64 *ctx)
 }
 
 /* For a device without requests, such as device mapper and md. */
-SEC("tp_btf/block_bio_complete")
-int on_bio(u64 *ctx)
+TRACING(on_bio, "tp_btf/block_bio_complete")
 {
 	struct bio *bio = (struct bio *)ctx[1];
 	struct bioerr_event e = { .status = bio->bi_status };

@@ -19,8 +19,7 @@ inline_ bool span_queues(void)
 PROGRAM(on_insert, "tp_btf/block_rq_insert", span_begin(insert_rq(ctx), true))
 PROGRAM(on_issue, "tp_btf/block_rq_issue", span_begin(issue_rq(ctx), queued))
 
-SEC("tp_btf/block_rq_complete")
-int on_complete(u64 *ctx)
+TRACING(on_complete, "tp_btf/block_rq_complete")
 {
 	struct request *rq = (struct request *)ctx[0];
 	struct biolatency_key key = {};

@@ -15,8 +15,7 @@ inline_ bool span_queues(void)
 	return false;
 }
 
-SEC("tp_btf/block_rq_issue")
-int on_issue(u64 *ctx)
+TRACING(on_issue, "tp_btf/block_rq_issue")
 {
 	if (measured_since == BIOLATPCTS_ISSUE || filter.on)
 		span_begin(issue_rq(ctx), false);
@@ -52,8 +51,7 @@ inline_ u64 start_of(struct request *rq, u32 bytes)
 	return start;
 }
 
-SEC("tp_btf/block_rq_complete")
-int on_complete(u64 *ctx)
+TRACING(on_complete, "tp_btf/block_rq_complete")
 {
 	struct request *rq = (struct request *)ctx[0];
 	struct biolatpcts_key key = {};

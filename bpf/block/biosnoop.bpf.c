@@ -34,8 +34,7 @@ inline_ u32 pattern_of(struct request *rq)
 	return distance ? BIOSNOOP_RANDOM : BIOSNOOP_SEQUENTIAL;
 }
 
-SEC("tp_btf/block_rq_issue")
-int on_issue(u64 *ctx)
+TRACING(on_issue, "tp_btf/block_rq_issue")
 {
 	struct request *rq = issue_rq(ctx);
 	u32 pattern = BIOSNOOP_NO_PATTERN;
@@ -75,8 +74,7 @@ inline_ int show(struct request *rq, struct block_io *s, u64 now, s32 status)
 	return emit_end(e);
 }
 
-SEC("tp_btf/block_rq_complete")
-int on_complete(u64 *ctx)
+TRACING(on_complete, "tp_btf/block_rq_complete")
 {
 	struct request *rq = (struct request *)ctx[0];
 	struct block_io *s = io_completed(rq, ctx[2]);

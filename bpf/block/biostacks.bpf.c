@@ -24,8 +24,7 @@ inline_ void identify_owner(void *ctx, struct block_owner *owner, struct bio *bi
 PROGRAM(on_insert, "tp_btf/block_rq_insert", io_inserted(insert_rq(ctx)))
 PROGRAM(on_issue, "tp_btf/block_rq_issue", io_issue(issue_rq(ctx)))
 
-SEC("tp_btf/block_rq_complete")
-int on_complete(u64 *ctx)
+TRACING(on_complete, "tp_btf/block_rq_complete")
 {
 	struct request *rq = (struct request *)ctx[0];
 	struct block_io *s = io_completed(rq, ctx[2]);

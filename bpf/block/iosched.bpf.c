@@ -17,8 +17,7 @@ inline_ bool span_queues(void)
 /* Also for a request that the device refused and that is queued again: it waits once more. */
 PROGRAM(on_insert, "tp_btf/block_rq_insert", span_begin(insert_rq(ctx), false))
 
-SEC("tp_btf/block_rq_issue")
-int on_issue(u64 *ctx)
+TRACING(on_issue, "tp_btf/block_rq_issue")
 {
 	struct request *rq = issue_rq(ctx);
 	struct iosched_key key = {};

@@ -38,8 +38,7 @@ inline_ int show(struct bio *bio, const struct task_id *who, u64 now, u64 latenc
 	return emit_end(e);
 }
 
-SEC("tp_btf/block_bio_queue")
-int on_bio(u64 *ctx)
+TRACING(on_bio, "tp_btf/block_bio_queue")
 {
 	struct bio *bio = queued_bio(ctx);
 	struct flush f = {};
@@ -61,8 +60,7 @@ int on_bio(u64 *ctx)
 	return map_put(&flushes, &key, &f);
 }
 
-SEC("tp_btf/block_bio_complete")
-int on_end(u64 *ctx)
+TRACING(on_end, "tp_btf/block_bio_complete")
 {
 	struct bio *bio = (struct bio *)ctx[1];
 	u64 key = (u64)bio, now;

@@ -84,8 +84,7 @@ int on_setup(void *ctx)
  * With a filter by task, as a kernel thread may prepare the command: the
  * driver issues the request next, and the submitter of that is known.
  */
-SEC("tp_btf/block_rq_issue")
-int on_issue(u64 *ctx)
+TRACING(on_issue, "tp_btf/block_rq_issue")
 {
 	struct request *rq = issue_rq(ctx);
 	struct prepared *p = current_slot(false);

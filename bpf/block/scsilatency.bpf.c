@@ -56,8 +56,7 @@ TASK_SLOT(struct issued);
  * With a filter by task, as a kernel thread may dispatch the command:
  * the request is issued just before, and its submitter is known.
  */
-SEC("tp_btf/block_rq_issue")
-int on_issue(u64 *ctx)
+TRACING(on_issue, "tp_btf/block_rq_issue")
 {
 	struct request *rq = issue_rq(ctx);
 	struct issued *i = current_slot(true);

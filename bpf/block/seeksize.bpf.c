@@ -20,8 +20,7 @@ inline_ void identify_owner(void *ctx, struct block_owner *owner, struct bio *bi
 	identify_comm(owner, bio);
 }
 
-SEC("tp_btf/block_rq_issue")
-int on_issue(u64 *ctx)
+TRACING(on_issue, "tp_btf/block_rq_issue")
 {
 	struct request *rq = issue_rq(ctx);
 	struct seeksize_key key = {};

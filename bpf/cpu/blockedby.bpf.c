@@ -542,8 +542,7 @@ static __noinline int woken_by_current(struct wait *w, u32 tgid, u64 now)
 	return 0;
 }
 
-SEC("tp_btf/sched_waking")
-int on_waking(u64 *ctx)
+TRACING(on_waking, "tp_btf/sched_waking")
 {
 	struct task_struct *t = (void *)ctx[0];
 	struct wait *w = task_slot(t);
@@ -783,8 +782,7 @@ inline_ void returned(struct task_struct *t, struct wait *w, u64 from, u64 until
 	w->last_until = until;
 }
 
-SEC("tp_btf/sched_switch")
-int on_switch(u64 *ctx)
+TRACING(on_switch, "tp_btf/sched_switch")
 {
 	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
 	u64 now = bpf_ktime_get_ns(), ns;

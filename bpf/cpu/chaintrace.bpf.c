@@ -22,8 +22,7 @@ struct off {
 OFF_CPU_SLOT(struct off);
 CPU_SLOTS(chain_entry, struct stack_row);
 
-SEC("tp_btf/sched_waking")
-int on_waking(u64 *ctx)
+TRACING(on_waking, "tp_btf/sched_waking")
 {
 	struct off *off = task_slot((struct task_struct *)ctx[0]), *own;
 	u64 now;
@@ -57,8 +56,7 @@ inline_ void add_wakers(struct stack_row *entry, struct off *off)
 	}
 }
 
-SEC("tp_btf/sched_switch")
-int on_switch(u64 *ctx)
+TRACING(on_switch, "tp_btf/sched_switch")
 {
 	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
 	struct stack_row *entry;

@@ -55,8 +55,7 @@ inline_ enum switch_type type_of(u64 *ctx)
 	return left_state(ctx) ? SWITCH_VOLUNTARY : SWITCH_PREEMPTED;
 }
 
-SEC("tp_btf/sched_switch")
-int on_switch(u64 *ctx)
+TRACING(on_switch, "tp_btf/sched_switch")
 {
 	struct task_struct *prev = (void *)ctx[1];
 	u64 now = bpf_ktime_get_ns(), ns;
@@ -85,8 +84,7 @@ int on_interval(void *ctx)
 	return 0;
 }
 
-SEC("tp_btf/sched_switch")
-int off_switch(u64 *ctx)
+TRACING(off_switch, "tp_btf/sched_switch")
 {
 	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
 	u64 now = bpf_ktime_get_ns();

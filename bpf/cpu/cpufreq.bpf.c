@@ -13,8 +13,7 @@ const volatile __u32 khz_at_start[CPUFREQ_CPUS] = {};
 HISTOGRAM_BY(frequencies, struct cpufreq_key, hist_linear)
 
 /* (state in kHz, CPU) */
-SEC("raw_tp/cpu_frequency")
-int on_change(u64 *ctx)
+TRACING(on_change, "raw_tp/cpu_frequency")
 {
 	u32 cpu = ctx[1];
 	u64 *khz = bpf_map_lookup_elem(&clocks, &cpu);
@@ -25,8 +24,7 @@ int on_change(u64 *ctx)
 }
 
 /* intel_pstate, for this CPU: the eighth argument is the mean clock since the last sample. */
-SEC("raw_tp/pstate_sample")
-int on_pstate(u64 *ctx)
+TRACING(on_pstate, "raw_tp/pstate_sample")
 {
 	u64 *khz = cpu_slot(&clocks);
 

@@ -245,8 +245,7 @@ inline_ void wait_ended(u32 place, u64 now)
 }
 
 /* The idle task also runs on a CPU that goes offline. */
-SEC("tp_btf/sched_switch")
-int on_switch(u64 *ctx)
+TRACING(on_switch, "tp_btf/sched_switch")
 {
 	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
 	u32 own = becomes(!next->pid && BPF_CORE_READ(next, se.cfs_rq, rq, online));
@@ -273,8 +272,7 @@ int on_switch(u64 *ctx)
 }
 
 /* If the allowed CPUs of a waiting task change and exclude this one, the task is migrated. */
-SEC("tp_btf/sched_migrate_task")
-int on_migrate(u64 *ctx)
+TRACING(on_migrate, "tp_btf/sched_migrate_task")
 {
 	struct task_struct *t = (void *)ctx[0];
 	struct waiter *w = task_slot(t);

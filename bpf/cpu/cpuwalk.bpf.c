@@ -21,8 +21,7 @@ inline_ void ran(u64 ns)
 	__sync_fetch_and_add(&v->busy_ns, ns);
 }
 
-SEC("tp_btf/sched_switch")
-int on_switch(u64 *ctx)
+TRACING(on_switch, "tp_btf/sched_switch")
 {
 	struct task_struct *prev = (void *)ctx[1];
 	u64 now = bpf_ktime_get_ns(), ns;

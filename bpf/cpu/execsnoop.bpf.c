@@ -57,8 +57,7 @@ inline_ void finish(struct exec_record *r, u32 args)
 }
 
 /* The new program's memory is set up, with contiguous arguments. */
-SEC("tp_btf/sched_process_exec")
-int on_exec(u64 *ctx)
+TRACING(on_exec, "tp_btf/sched_process_exec")
 {
 	struct task_struct *t = (void *)ctx[0];
 	struct linux_binprm *bprm = (void *)ctx[2];
@@ -144,8 +143,7 @@ inline_ bool next_arg(struct exec_record *r, char *to, u64 argv, u32 i)
 	return true;
 }
 
-SEC("tracepoint/syscalls/sys_exit_execve,sys_exit_execveat")
-int on_failed(struct exit_ctx *ctx)
+UNPREEMPTED(on_failed, "tracepoint/syscalls/sys_exit_execve,sys_exit_execveat", struct exit_ctx)
 {
 	struct attempt *a = current_slot(false);
 	struct execsnoop_event *e;

@@ -21,8 +21,7 @@ inline_ u32 process_code(struct task_struct *t)
 	return t->group_leader->exit_code;
 }
 
-SEC("tp_btf/sched_process_exit")
-int on_exit(u64 *ctx)
+TRACING(on_exit, "tp_btf/sched_process_exit")
 {
 	struct task_struct *t = (void *)ctx[0], *shown;
 	bool ended = process_ends(ctx);

@@ -23,8 +23,7 @@ inline_ bool first_of_namespace(struct task_struct *t)
 }
 
 /* The running task makes it. All of the new task is set up; it has not run yet. */
-SEC("tp_btf/task_newtask")
-int on_new(u64 *ctx)
+TRACING(on_new, "tp_btf/task_newtask")
 {
 	struct task_struct *child = (void *)ctx[0], *maker = current_task();
 	struct forksnoop_event *e;

@@ -194,8 +194,7 @@ inline_ u32 mmap_flags(u64 *ctx)
 	return (u8)MMAP_ARG(ctx, 1) ? LOCK_WRITE : LOCK_READ;
 }
 
-SEC("tp_btf/mmap_lock_acquire_returned")
-int on_mmap_acquired(u64 *ctx)
+TRACING(on_mmap_acquired, "tp_btf/mmap_lock_acquire_returned")
 {
 	u32 flags = mmap_flags(ctx);
 

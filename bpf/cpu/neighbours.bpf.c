@@ -365,8 +365,7 @@ inline_ void arrive(struct task_struct *t, struct cpu_turns *cpu, u64 owner, u64
 		add_unseen(t, bpf_get_smp_processor_id(), ns, now);
 }
 
-SEC("tp_btf/sched_switch")
-int on_switch(u64 *ctx)
+TRACING(on_switch, "tp_btf/sched_switch")
 {
 	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
 	u64 now = bpf_ktime_get_ns(), owner = turn_owner(next), irq;
@@ -424,8 +423,7 @@ inline_ u64 queue_on(struct task_struct *t, u32 cpu)
 }
 
 /* The lock of the queue that the task leaves is held, that of the other one may not be. */
-SEC("tp_btf/sched_migrate_task")
-int on_migrate(u64 *ctx)
+TRACING(on_migrate, "tp_btf/sched_migrate_task")
 {
 	struct task_struct *t = (void *)ctx[0];
 	struct waiter *w = task_slot(t);

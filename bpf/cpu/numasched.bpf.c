@@ -27,16 +27,14 @@ inline_ int balances(struct task_struct *t, u32 cpu)
 PROGRAM(on_move, "tp_btf/sched_move_numa", balances((void *)ctx[0], (u32)ctx[2]))
 
 /* Two tasks are swapped. */
-SEC("tp_btf/sched_swap_numa")
-int on_swap(u64 *ctx)
+TRACING(on_swap, "tp_btf/sched_swap_numa")
 {
 	balances((void *)ctx[0], (u32)ctx[3]);
 	return balances((void *)ctx[2], (u32)ctx[1]);
 }
 
 /* Called before the task has its new CPU, but not for a new task's first CPU. */
-SEC("tp_btf/sched_migrate_task")
-int on_migrate(u64 *ctx)
+TRACING(on_migrate, "tp_btf/sched_migrate_task")
 {
 	struct task_struct *t = (void *)ctx[0];
 	u32 from_cpu = task_cpu(t), to_cpu = (u32)ctx[1];

@@ -12,8 +12,7 @@ struct off {
 
 OFF_CPU_SLOT(struct off);
 
-SEC("tp_btf/sched_switch")
-int on_switch(u64 *ctx)
+TRACING(on_switch, "tp_btf/sched_switch")
 {
 	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
 	struct stack_row entry = {};

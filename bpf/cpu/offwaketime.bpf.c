@@ -14,8 +14,7 @@ struct off {
 
 OFF_CPU_SLOT(struct off);
 
-SEC("tp_btf/sched_waking")
-int on_waking(u64 *ctx)
+TRACING(on_waking, "tp_btf/sched_waking")
 {
 	struct off *off = task_slot((struct task_struct *)ctx[0]);
 
@@ -26,8 +25,7 @@ int on_waking(u64 *ctx)
 	return 0;
 }
 
-SEC("tp_btf/sched_switch")
-int on_switch(u64 *ctx)
+TRACING(on_switch, "tp_btf/sched_switch")
 {
 	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
 	struct stack_row entry = {};

@@ -7,8 +7,7 @@
 SUMS(forks, struct pidpersec_sums)
 
 /* With CLONE_PARENT, the parent of a new process is not the task that creates it. */
-SEC("tp_btf/sched_process_fork")
-int on_fork(u64 *ctx)
+TRACING(on_fork, "tp_btf/sched_process_fork")
 {
 	struct task_struct *maker = (void *)ctx[0], *child = (void *)ctx[1];
 

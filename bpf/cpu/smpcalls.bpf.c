@@ -66,8 +66,7 @@ struct run {
 
 CPU_SLOTS(runs, struct run);
 
-SEC("tp_btf/csd_function_exit")
-int on_exit(u64 *ctx)
+TRACING(on_exit, "tp_btf/csd_function_exit")
 {
 	struct run *r = cpu_slot(&runs);
 	u64 now = bpf_ktime_get_ns();
@@ -79,8 +78,7 @@ int on_exit(u64 *ctx)
 	return 0;
 }
 
-SEC("tp_btf/csd_function_entry")
-int on_entry(u64 *ctx)
+TRACING(on_entry, "tp_btf/csd_function_entry")
 {
 	struct run *r = cpu_slot(&runs);
 	struct call *c;
@@ -101,8 +99,7 @@ int on_entry(u64 *ctx)
 #define CSD_TYPES 0xf0
 #define CSD_TYPE_SYNC 0x10
 
-SEC("tp_btf/csd_queue_cpu")
-int on_queue(u64 *ctx)
+TRACING(on_queue, "tp_btf/csd_queue_cpu")
 {
 	struct __call_single_data *csd = (void *)ctx[3];
 	u64 address = ctx[3];
@@ -152,8 +149,7 @@ PROGRAM(single_end, "fexit/smp_call_function_single",
 PROGRAM(many, "fentry/smp_call_function_many_cond", making_starts())
 PROGRAM(single, "fentry/smp_call_function_single", making_starts())
 
-SEC("fentry/smp_call_function_single_async")
-int async(u64 *ctx)
+TRACING(async, "fentry/smp_call_function_single_async")
 {
 	struct call c = {};
 

@@ -42,8 +42,7 @@ inline_ bool ended(u32 vector, u64 *ns, u64 *irq_ns)
 	return true;
 }
 
-SEC("tp_btf/softirq_exit")
-int on_exit(u64 *ctx)
+TRACING(on_exit, "tp_btf/softirq_exit")
 {
 	struct softirqs_key key = { .vector = ctx[0] };
 	u64 ns = 0, irq_ns = 0;
@@ -65,8 +64,7 @@ int on_exit(u64 *ctx)
 	return 0;
 }
 
-SEC("tp_btf/softirq_entry")
-int on_entry(u64 *ctx)
+TRACING(on_entry, "tp_btf/softirq_entry")
 {
 	u32 vector = (u32)ctx[0] & (SOFTIRQ_SLOTS - 1);
 	struct softirq_cpu *cpu;

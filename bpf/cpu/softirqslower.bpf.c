@@ -58,8 +58,7 @@ inline_ int show(u64 *ctx, struct softirq *s, enum softirqslower_stage stage, u6
 	return emit_end_stack(ctx, e, sizeof(*e));
 }
 
-SEC("tp_btf/softirq_exit")
-int on_exit(u64 *ctx)
+TRACING(on_exit, "tp_btf/softirq_exit")
 {
 	struct softirq *s = softirq_of(ctx);
 	u64 now = bpf_ktime_get_ns(), start;
@@ -71,8 +70,7 @@ int on_exit(u64 *ctx)
 	return show(ctx, s, STAGE_RUN, start, now);
 }
 
-SEC("tp_btf/softirq_entry")
-int on_entry(u64 *ctx)
+TRACING(on_entry, "tp_btf/softirq_entry")
 {
 	struct softirq *s = softirq_of(ctx);
 	u64 now = bpf_ktime_get_ns(), raised, before;
@@ -101,8 +99,7 @@ int on_entry(u64 *ctx)
 	return 0;
 }
 
-SEC("tp_btf/softirq_raise")
-int on_raise(u64 *ctx)
+TRACING(on_raise, "tp_btf/softirq_raise")
 {
 	struct softirq *s = softirq_of(ctx);
 

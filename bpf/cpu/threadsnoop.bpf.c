@@ -41,8 +41,7 @@ ON_USER_FUNCTION("uretprobe/libc:pthread_create/3", on_created, end(ctx))
 ON_USER_FUNCTION("uprobe/libpthread.so:pthread_create/3", on_create_old, begin(ctx))
 ON_USER_FUNCTION("uretprobe/libpthread.so:pthread_create/3", on_created_old, end(ctx))
 
-SEC("tp_btf/sched_process_fork")
-int on_fork(u64 *ctx)
+TRACING(on_fork, "tp_btf/sched_process_fork")
 {
 	struct task_struct *maker = (void *)ctx[0], *child = (void *)ctx[1];
 	struct creation *c = task_slot(maker);

@@ -175,8 +175,7 @@ inline_ void tell_unreported(struct timeline_cpu *c, struct task_struct *t, u64 
 	emit_end(e);
 }
 
-SEC("tp_btf/sched_switch")
-int on_switch(u64 *ctx)
+TRACING(on_switch, "tp_btf/sched_switch")
 {
 	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
 	struct timeline_cpu *c = cpu_slot(&timeline_cpus);
@@ -216,8 +215,7 @@ inline_ int wakes(struct task_struct *t)
 PROGRAM(on_waking, "tp_btf/sched_waking", wakes((void *)ctx[0]))
 PROGRAM(on_waking_new, "tp_btf/sched_wakeup_new", wakes((void *)ctx[0]))
 
-SEC("tp_btf/sched_process_fork")
-int on_fork(u64 *ctx)
+TRACING(on_fork, "tp_btf/sched_process_fork")
 {
 	struct task_struct *parent = (void *)ctx[0], *child = (void *)ctx[1];
 	struct timeline_cpu *c = cpu_slot(&timeline_cpus);
@@ -309,8 +307,7 @@ inline_ int irq_ends(u64 *ctx, const char *name, bool spurious)
 }
 
 /* The kernel wakes the thread of an interrupt after its handler has returned. */
-SEC("tp_btf/irq_handler_exit")
-int on_irq_result(u64 *ctx)
+TRACING(on_irq_result, "tp_btf/irq_handler_exit")
 {
 	struct timeline_cpu *c = cpu_slot(&timeline_cpus);
 
@@ -319,8 +316,7 @@ int on_irq_result(u64 *ctx)
 	return 0;
 }
 
-SEC("tp_btf/softirq_exit")
-int on_softirq_exit(u64 *ctx)
+TRACING(on_softirq_exit, "tp_btf/softirq_exit")
 {
 	struct timeline_cpu *c = cpu_slot(&timeline_cpus);
 	u32 vector = (u32)ctx[0] & (SOFTIRQ_SLOTS - 1);
@@ -331,8 +327,7 @@ int on_softirq_exit(u64 *ctx)
 	return interrupt(c, TIMELINE_SOFTIRQ, c->softirq_start[vector], vector, NULL);
 }
 
-SEC("tp_btf/softirq_entry")
-int on_softirq_entry(u64 *ctx)
+TRACING(on_softirq_entry, "tp_btf/softirq_entry")
 {
 	struct timeline_cpu *c = cpu_slot(&timeline_cpus);
 	u32 vector = (u32)ctx[0] & (SOFTIRQ_SLOTS - 1);
@@ -369,8 +364,7 @@ inline_ void begin_own(struct timeline_cpu *c, struct timeline_head *at, enum ti
 	describe_running(task, at->tid);
 }
 
-SEC("tp_btf/sys_enter")
-int on_enter(u64 *ctx)
+TRACING(on_enter, "tp_btf/sys_enter")
 {
 	struct pt_regs *regs = (void *)ctx[0];
 	struct timeline_slot *s;
@@ -385,8 +379,7 @@ int on_enter(u64 *ctx)
 	return 0;
 }
 
-SEC("tp_btf/sys_exit")
-int on_exit(u64 *ctx)
+TRACING(on_exit, "tp_btf/sys_exit")
 {
 	struct timeline_slot *s = current_slot(false);
 	struct timeline_cpu *c = cpu_slot(&timeline_cpus);
@@ -484,8 +477,7 @@ inline_ void identify_owner(void *ctx, struct block_owner *owner, struct bio *bi
 
 PROGRAM(on_issue, "tp_btf/block_rq_issue", io_issue(issue_rq(ctx)))
 
-SEC("tp_btf/block_rq_complete")
-int on_complete(u64 *ctx)
+TRACING(on_complete, "tp_btf/block_rq_complete")
 {
 	struct request *rq = (struct request *)ctx[0];
 	struct block_io *s = io_completed(rq, ctx[2]);
@@ -559,8 +551,7 @@ inline_ struct timeline_net *net_begin(enum timeline_net_event what, u64 socket,
 	return e;
 }
 
-SEC("tp_btf/inet_sock_set_state")
-int on_state(u64 *ctx)
+TRACING(on_state, "tp_btf/inet_sock_set_state")
 {
 	struct sock *sk = (struct sock *)ctx[0];
 	u32 oldstate = (u32)ctx[1], newstate = (u32)ctx[2];
@@ -617,8 +608,7 @@ inline_ void accepted(struct sock *sk, const struct sock_owner *owner)
 	emit_end(e);
 }
 
-SEC("tp_btf/tcp_retransmit_skb")
-int on_retransmit(u64 *ctx)
+TRACING(on_retransmit, "tp_btf/tcp_retransmit_skb")
 {
 	struct sock *sk = (struct sock *)ctx[0];
 	struct tcp_skb_cb *cb = (void *)((struct sk_buff *)ctx[1])->cb;
@@ -637,8 +627,7 @@ int on_retransmit(u64 *ctx)
 }
 
 /* A connection in the handshake has no socket yet. */
-SEC("tp_btf/tcp_retransmit_synack")
-int on_synack(u64 *ctx)
+TRACING(on_synack, "tp_btf/tcp_retransmit_synack")
 {
 	struct request_sock *req = (struct request_sock *)ctx[1];
 	struct timeline_net *e;

@@ -12,8 +12,7 @@ struct off {
 
 TASK_SLOT(struct off);
 
-SEC("tp_btf/sched_switch")
-int on_switch(u64 *ctx)
+TRACING(on_switch, "tp_btf/sched_switch")
 {
 	struct task_struct *prev = (void *)ctx[1];
 	u32 state = left_state(ctx);
@@ -32,8 +31,7 @@ int on_switch(u64 *ctx)
 }
 
 /* In the waker's context; sched_wakeup may run on another CPU, where the task is queued. */
-SEC("tp_btf/sched_waking")
-int on_waking(u64 *ctx)
+TRACING(on_waking, "tp_btf/sched_waking")
 {
 	struct task_struct *task = (void *)ctx[0];
 	struct stack_row entry = {};

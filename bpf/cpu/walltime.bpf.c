@@ -434,8 +434,7 @@ inline_ void arrive(struct task_struct *t, u64 now, struct irq_time *cpu)
 	change_ends(&a->changes);
 }
 
-SEC("tp_btf/sched_switch")
-int on_switch(u64 *ctx)
+TRACING(on_switch, "tp_btf/sched_switch")
 {
 	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
 	u64 now = bpf_ktime_get_ns();
@@ -465,8 +464,7 @@ inline_ struct account *woken_account(struct task_struct *t, u64 now)
 	return account_of(t, now);
 }
 
-SEC("tp_btf/sched_wakeup")
-int on_wakeup(u64 *ctx)
+TRACING(on_wakeup, "tp_btf/sched_wakeup")
 {
 	struct task_struct *t = (void *)ctx[0];
 	u64 now = bpf_ktime_get_ns();
@@ -483,8 +481,7 @@ int on_wakeup(u64 *ctx)
 	return 0;
 }
 
-SEC("tp_btf/sched_wakeup_new")
-int on_wakeup_new(u64 *ctx)
+TRACING(on_wakeup_new, "tp_btf/sched_wakeup_new")
 {
 	struct task_struct *t = (void *)ctx[0];
 	u64 now = bpf_ktime_get_ns();
@@ -500,8 +497,7 @@ int on_wakeup_new(u64 *ctx)
 }
 
 /* Spin locks do not sleep. A mutex may spin before it does. */
-SEC("tp_btf/contention_begin")
-int on_contended(u64 *ctx)
+TRACING(on_contended, "tp_btf/contention_begin")
 {
 	u32 flags = ctx[1];
 	struct account *a;
@@ -514,8 +510,7 @@ int on_contended(u64 *ctx)
 	return 0;
 }
 
-SEC("tp_btf/contention_end")
-int on_contended_end(u64 *ctx)
+TRACING(on_contended_end, "tp_btf/contention_end")
 {
 	struct account *a = tracing_since ? current_slot(false) : NULL;
 

@@ -58,8 +58,7 @@ inline_ int add(struct work *w, u64 function, u64 now)
 	return times_add(&key, since(w->start, now));
 }
 
-SEC("tp_btf/workqueue_execute_end")
-int on_end(u64 *ctx)
+TRACING(on_end, "tp_btf/workqueue_execute_end")
 {
 	struct execution e = { .work = ctx[0], .worker = bpf_get_current_task() };
 	struct work *w = bpf_map_lookup_elem(&running, &e);
@@ -74,8 +73,7 @@ int on_end(u64 *ctx)
 /* If tracing started this long ago, the item was queued since: its entry was evicted. */
 #define LONG_NS 10000000000ULL
 
-SEC("tp_btf/workqueue_execute_start")
-int on_start(u64 *ctx)
+TRACING(on_start, "tp_btf/workqueue_execute_start")
 {
 	struct work_struct *item = (void *)ctx[0];
 	struct execution e = { .work = ctx[0], .worker = bpf_get_current_task() };
@@ -96,8 +94,7 @@ int on_start(u64 *ctx)
 	return map_put(&running, &e, &w);
 }
 
-SEC("tp_btf/workqueue_queue_work")
-int on_queue(u64 *ctx)
+TRACING(on_queue, "tp_btf/workqueue_queue_work")
 {
 	struct workqueue_struct *wq = ((struct pool_workqueue *)ctx[1])->wq;
 	struct work w = { .start = bpf_ktime_get_ns(), .workqueue = (u64)wq };

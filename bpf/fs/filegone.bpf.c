@@ -29,8 +29,7 @@ inline_ int removal_begins(struct removal *r)
 
 ON_ENTRY(rmdir, removal_entered(REMOVAL_RMDIR, AT_CWD, ctx->args[0], 0, 0, 0))
 
-SEC(REMOVAL_EXITS ",sys_exit_rmdir")
-int on_gone(struct exit_ctx *ctx)
+UNPREEMPTED(on_gone, REMOVAL_EXITS ",sys_exit_rmdir", struct exit_ctx)
 {
 	u64 start;
 	struct removal *call = call_ends(&start);

@@ -131,8 +131,9 @@ struct life_call {
 
 TASK_SLOT(struct life_call);
 
-SEC("tracepoint/syscalls/sys_exit_open,sys_exit_creat,sys_exit_openat,sys_exit_openat2")
-int on_opened(struct exit_ctx *ctx)
+UNPREEMPTED(on_opened,
+	    "tracepoint/syscalls/sys_exit_open,sys_exit_creat,sys_exit_openat,sys_exit_openat2",
+	    struct exit_ctx)
 {
 	return ctx->ret < 0 ? 0 : created(current_file(ctx->ret));
 }
@@ -180,8 +181,7 @@ inline_ bool has_a_name(struct inode *inode, struct file_id *file)
 	       now.dev == file->dev && FOLLOW(inode, inode, __i_nlink);
 }
 
-SEC(REMOVAL_EXITS)
-int on_call_end(struct exit_ctx *ctx)
+UNPREEMPTED(on_call_end, REMOVAL_EXITS, struct exit_ctx)
 {
 	struct life_call *c = current_slot(false);
 	struct life_record *r;

@@ -39,8 +39,7 @@ inline_ void describe(struct fileslower_event *e, const struct file_io *io, u64 
 	file_identity(&e->file, io->file);
 }
 
-SEC("tp_btf/io_uring_complete")
-int on_ring_end(u64 *ctx)
+TRACING(on_ring_end, "tp_btf/io_uring_complete")
 {
 	struct slow_record *r;
 	struct ring_io ended;
@@ -63,8 +62,7 @@ int on_ring_end(u64 *ctx)
 	return 0;
 }
 
-SEC("tp_btf/sys_exit")
-int on_exit(u64 *ctx)
+TRACING(on_exit, "tp_btf/sys_exit")
 {
 	struct slow_call *call = current_slot(false);
 	u64 now = bpf_ktime_get_ns(), start;
@@ -91,8 +89,7 @@ int on_exit(u64 *ctx)
 	return 0;
 }
 
-SEC("tp_btf/sys_enter")
-int on_enter(u64 *ctx)
+TRACING(on_enter, "tp_btf/sys_enter")
 {
 	struct file_call_io io;
 	struct slow_call *call;

@@ -26,8 +26,7 @@ inline_ void add(const struct fs_call *call)
 
 FS_FUNCTIONS(ADD)
 
-SEC("tp_btf/io_uring_complete")
-int on_ring_end(u64 *ctx)
+TRACING(on_ring_end, "tp_btf/io_uring_complete")
 {
 	struct ring_io ended;
 	struct fsdist_key key;
@@ -39,8 +38,7 @@ int on_ring_end(u64 *ctx)
 	return latencies_add_of_task(&key, call.latency, ended.task);
 }
 
-SEC("tp_btf/sys_exit")
-int on_exit(u64 *ctx)
+TRACING(on_exit, "tp_btf/sys_exit")
 {
 	struct fs_call *call = fs_call_ended((void *)ctx[0], ctx[1]);
 

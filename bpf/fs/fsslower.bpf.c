@@ -57,8 +57,7 @@ inline_ void ended(enum fs_end place, const struct fs_call *call, const struct p
 
 FS_FUNCTIONS(ENDED)
 
-SEC("tp_btf/io_uring_complete")
-int on_ring_end(u64 *ctx)
+TRACING(on_ring_end, "tp_btf/io_uring_complete")
 {
 	struct slow_record *r;
 	struct ring_io request;
@@ -78,8 +77,7 @@ int on_ring_end(u64 *ctx)
 	return 0;
 }
 
-SEC("tp_btf/sys_exit")
-int on_exit(u64 *ctx)
+TRACING(on_exit, "tp_btf/sys_exit")
 {
 	struct pt_regs *regs = (void *)ctx[0];
 	struct fs_call *call = fs_call_ended(regs, ctx[1]);

@@ -46,8 +46,7 @@ static __noinline int map_file(struct file *file, u64 bytes, u64 prot, u64 flags
 /* All mappings are created here, including those of a starting program. */
 FUNC_ENTRY(on_map, do_mmap, map_file((struct file *)arg[0], arg[2], arg[3], arg[4]))
 
-SEC("tracepoint/syscalls/sys_enter_mmap")
-int on_call(struct enter_ctx *ctx)
+UNPREEMPTED(on_call, "tracepoint/syscalls/sys_enter_mmap", struct enter_ctx)
 {
 	if (ctx->args[3] & MAP_ANONYMOUS)
 		return 0;

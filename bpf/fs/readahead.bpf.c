@@ -120,8 +120,7 @@ inline_ u64 size_of(struct file_ra_state *ra)
 FUNC_ENTRY(in_unbounded, page_cache_ra_unbounded, by_control((void *)arg[0], arg[1]))
 FUNC_ENTRY(in_order, page_cache_ra_order, by_control((void *)arg[0], size_of((void *)arg[1])))
 
-SEC("tp_btf/mm_filemap_add_to_page_cache")
-int on_add(u64 *ctx)
+TRACING(on_add, "tp_btf/mm_filemap_add_to_page_cache")
 {
 	void *folio = (void *)ctx[0];
 	struct place place = {};
@@ -162,8 +161,7 @@ int on_add(u64 *ctx)
 	return 0;
 }
 
-SEC("tp_btf/mm_filemap_delete_from_page_cache")
-int on_delete(u64 *ctx)
+TRACING(on_delete, "tp_btf/mm_filemap_delete_from_page_cache")
 {
 	void *folio = (void *)ctx[0];
 	struct place place = { folio_mapping(folio), 0 };

@@ -32,11 +32,10 @@ inline_ int opened(struct file *file)
  * By successful system calls: functions such as vfs_rmdir are inlined in some
  * kernels, so that programs at their entry see some of the calls, or none.
  */
-#define CALL_EXIT(name, calls, result)            \
-	SEC("tracepoint/syscalls/" calls)         \
-	int name(struct exit_ctx *ctx)            \
-	{                                         \
-		return ctx->ret < 0 ? 0 : result; \
+#define CALL_EXIT(name, calls, result)                                   \
+	UNPREEMPTED(name, "tracepoint/syscalls/" calls, struct exit_ctx) \
+	{                                                                \
+		return ctx->ret < 0 ? 0 : result;                        \
 	}
 
 CALL_EXIT(read_call, "sys_exit_read,sys_exit_pread64", COUNT(reads))
@@ -57,8 +56,7 @@ struct unlinkat {
 
 TASK_SLOT(struct unlinkat);
 
-SEC("tracepoint/syscalls/sys_enter_unlinkat")
-int unlinkat_begins(struct enter_ctx *ctx)
+UNPREEMPTED(unlinkat_begins, "tracepoint/syscalls/sys_enter_unlinkat", struct enter_ctx)
 {
 	struct unlinkat *call = wanted_slot();
 
@@ -67,8 +65,8 @@ int unlinkat_begins(struct enter_ctx *ctx)
 	return 0;
 }
 
-SEC("tracepoint/syscalls/sys_exit_unlink,sys_exit_unlinkat,sys_exit_rmdir")
-int remove_call(struct exit_ctx *ctx)
+UNPREEMPTED(remove_call, "tracepoint/syscalls/sys_exit_unlink,sys_exit_unlinkat,sys_exit_rmdir",
+	    struct exit_ctx)
 {
 	struct unlinkat *call = current_slot(false);
 	bool rmdir = (s32)ctx->nr == CALL_RMDIR || (call && call->rmdir);

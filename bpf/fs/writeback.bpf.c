@@ -75,8 +75,7 @@ static __noinline int end_run(void)
 	return 0;
 }
 
-SEC("tp_btf/writeback_queue")
-int on_queue(u64 *ctx)
+TRACING(on_queue, "tp_btf/writeback_queue")
 {
 	u64 work = ctx[1];
 	struct task_id who = {};
@@ -89,8 +88,7 @@ int on_queue(u64 *ctx)
 	return map_put(&askers, &work, &who);
 }
 
-SEC("tp_btf/writeback_exec")
-int on_exec(u64 *ctx)
+TRACING(on_exec, "tp_btf/writeback_exec")
 {
 	struct task_id *who;
 	struct run *r;
@@ -110,8 +108,7 @@ int on_exec(u64 *ctx)
 	return 0;
 }
 
-SEC("tp_btf/writeback_start")
-int on_start(u64 *ctx)
+TRACING(on_start, "tp_btf/writeback_start")
 {
 	struct wb_writeback_work *work = (void *)ctx[1];
 	struct run *r = current_slot(true);
@@ -134,8 +131,7 @@ int on_start(u64 *ctx)
 	return 0;
 }
 
-SEC("tp_btf/writeback_written")
-int on_written(u64 *ctx)
+TRACING(on_written, "tp_btf/writeback_written")
 {
 	struct wb_writeback_work *work = (void *)ctx[1];
 	struct run *r = current_slot(false);

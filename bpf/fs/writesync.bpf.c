@@ -78,8 +78,7 @@ inline_ u32 ring_call_flags(const struct ring_io *io)
 	return FOLLOW(kiocb, kiocb, ki_flags);
 }
 
-SEC("tp_btf/io_uring_complete")
-int on_ring_end(u64 *ctx)
+TRACING(on_ring_end, "tp_btf/io_uring_complete")
 {
 	struct ring_io ended;
 	struct file_io io;
@@ -89,8 +88,7 @@ int on_ring_end(u64 *ctx)
 	return 0;
 }
 
-SEC("tp_btf/sys_exit")
-int on_exit(u64 *ctx)
+TRACING(on_exit, "tp_btf/sys_exit")
 {
 	struct pt_regs *regs = (void *)ctx[0];
 	struct file_call_io io;

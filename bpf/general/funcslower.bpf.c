@@ -247,8 +247,7 @@ inline_ int place_returned(const struct call_place *at, const bool system_call)
 }
 
 /* With --tree: a thread's open calls end with it. */
-SEC("tp_btf/sched_process_exit")
-int on_thread_exit(u64 *ctx)
+TRACING(on_thread_exit, "tp_btf/sched_process_exit")
 {
 	struct call_stack *all = call_stack(false);
 
@@ -261,8 +260,7 @@ int on_thread_exit(u64 *ctx)
 }
 
 /* With --tree: the calls of the program that was replaced end; those of the kernel go on. */
-SEC("tp_btf/sched_process_exec")
-int on_exec(u64 *ctx)
+TRACING(on_exec, "tp_btf/sched_process_exec")
 {
 	struct call_stack *all = call_stack(false);
 

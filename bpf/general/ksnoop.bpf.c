@@ -124,8 +124,7 @@ int target_event(void *ctx)
 	return call_begins(&at, &in);
 }
 
-SEC("tp_btf/sys_exit")
-int target_sys_exit(u64 *ctx)
+TRACING(target_sys_exit, "tp_btf/sys_exit")
 {
 	struct pt_regs *regs = (void *)ctx[0];
 	struct expression_in in = { .result = ctx[1] };
@@ -135,8 +134,7 @@ int target_sys_exit(u64 *ctx)
 	return call_ends(&at, &in);
 }
 
-SEC("tp_btf/sys_enter")
-int target_sys_enter(u64 *ctx)
+TRACING(target_sys_enter, "tp_btf/sys_enter")
 {
 	struct pt_regs *regs = (void *)ctx[0];
 	struct expression_in in = {};

@@ -116,8 +116,7 @@ inline_ int add_one(u64 vq, u64 segment, bool out)
 }
 
 /* Older verifiers reject reading an argument of type pointer to pointer from the context. */
-SEC("fentry/virtqueue_add_sgs")
-int on_sgs(u64 *ctx)
+TRACING(on_sgs, "fentry/virtqueue_add_sgs")
 {
 	u64 lists = 0;
 

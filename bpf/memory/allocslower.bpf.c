@@ -110,8 +110,7 @@ inline_ u64 run_ends(struct slow_path *p)
 }
 
 /* The kernel wakes it for each zone. Without flags it does so for another purpose. */
-SEC("tp_btf/mm_vmscan_wakeup_kswapd")
-int on_kswapd(u64 *ctx)
+TRACING(on_kswapd, "tp_btf/mm_vmscan_wakeup_kswapd")
 {
 	struct allocslower_step *last;
 	struct slow_path *p;
@@ -138,8 +137,7 @@ int on_kswapd(u64 *ctx)
 
 /* ---- compaction ---- */
 
-SEC("tp_btf/mm_compaction_try_to_compact_pages")
-int on_compaction(u64 *ctx)
+TRACING(on_compaction, "tp_btf/mm_compaction_try_to_compact_pages")
 {
 	path_of((u32)ctx[0], (u32)ctx[1], false);
 	return 0;
@@ -165,8 +163,7 @@ inline_ u32 result_of(s32 status)
 #undef IS
 }
 
-SEC("tp_btf/mm_compaction_end")
-int on_zone_end(u64 *ctx)
+TRACING(on_zone_end, "tp_btf/mm_compaction_end")
 {
 	struct slow_path *p = path_now();
 	bool sync;
@@ -196,8 +193,7 @@ int on_zone_end(u64 *ctx)
 
 /* ---- reclaim ---- */
 
-SEC("tp_btf/mm_vmscan_direct_reclaim_begin")
-int on_reclaim_begin(u64 *ctx)
+TRACING(on_reclaim_begin, "tp_btf/mm_vmscan_direct_reclaim_begin")
 {
 	s32 order;
 	u32 gfp;
@@ -207,8 +203,7 @@ int on_reclaim_begin(u64 *ctx)
 	return run_begins();
 }
 
-SEC("tp_btf/mm_vmscan_direct_reclaim_end")
-int on_reclaim_end(u64 *ctx)
+TRACING(on_reclaim_end, "tp_btf/mm_vmscan_direct_reclaim_end")
 {
 	struct slow_path *p = path_now();
 	u64 ns;
@@ -254,8 +249,7 @@ inline_ int show(void *ctx, struct slow_path *p, u64 total_ns, bool failed)
 	return emit_end_stack(ctx, e, sizeof(*e));
 }
 
-SEC("tp_btf/mm_page_alloc")
-int on_alloc(u64 *ctx)
+TRACING(on_alloc, "tp_btf/mm_page_alloc")
 {
 	struct slow_path *p = path_now();
 	u64 total_ns;

@@ -79,28 +79,24 @@ inline_ u64 known_at_entry(void)
 	return known;
 }
 
-SEC("tracepoint/syscalls/sys_enter_brk")
-int on_brk(struct enter_ctx *ctx)
+UNPREEMPTED(on_brk, "tracepoint/syscalls/sys_enter_brk", struct enter_ctx)
 {
 	return enter(BPF_CORE_READ(current_task(), mm, brk));
 }
 
-SEC("tracepoint/syscalls/sys_exit_brk")
-int on_brk_return(struct exit_ctx *ctx)
+UNPREEMPTED(on_brk_return, "tracepoint/syscalls/sys_exit_brk", struct exit_ctx)
 {
 	u64 before = known_at_entry();
 
 	return before ? changed(ctx, ctx->ret - before, false) : 0;
 }
 
-SEC("tracepoint/syscalls/sys_enter_mmap")
-int on_mmap(struct enter_ctx *ctx)
+UNPREEMPTED(on_mmap, "tracepoint/syscalls/sys_enter_mmap", struct enter_ctx)
 {
 	return ctx->args[3] & MAP_ANONYMOUS ? enter(ctx->args[1]) : 0;
 }
 
-SEC("tracepoint/syscalls/sys_exit_mmap")
-int on_mmap_return(struct exit_ctx *ctx)
+UNPREEMPTED(on_mmap_return, "tracepoint/syscalls/sys_exit_mmap", struct exit_ctx)
 {
 	u64 bytes = known_at_entry();
 

@@ -69,8 +69,7 @@ inline_ void describe_zone(struct run *r, struct zone *z)
 }
 
 /* Only before 5.17. */
-SEC("tp_btf/mm_compaction_suitable")
-int on_suitable(u64 *ctx)
+TRACING(on_suitable, "tp_btf/mm_compaction_suitable")
 {
 	struct run *r = wanted_slot();
 
@@ -81,8 +80,7 @@ int on_suitable(u64 *ctx)
 	return 0;
 }
 
-SEC("tp_btf/mm_compaction_begin")
-int on_begin(u64 *ctx)
+TRACING(on_begin, "tp_btf/mm_compaction_begin")
 {
 	struct compact_control *cc = NULL;
 	struct zone *zone;
@@ -109,8 +107,7 @@ int on_begin(u64 *ctx)
 	return 0;
 }
 
-SEC("tp_btf/mm_compaction_isolate_migratepages")
-int on_isolate_migrate(u64 *ctx)
+TRACING(on_isolate_migrate, "tp_btf/mm_compaction_isolate_migratepages")
 {
 	struct run *r = current_slot(false);
 
@@ -119,8 +116,7 @@ int on_isolate_migrate(u64 *ctx)
 	return 0;
 }
 
-SEC("tp_btf/mm_compaction_isolate_freepages")
-int on_isolate_free(u64 *ctx)
+TRACING(on_isolate_free, "tp_btf/mm_compaction_isolate_freepages")
 {
 	struct run *r = current_slot(false);
 
@@ -130,8 +126,7 @@ int on_isolate_free(u64 *ctx)
 }
 
 /* Reports all pages that a run moves; the first argument counts successes, on all kernels. */
-SEC("tp_btf/mm_migrate_pages")
-int on_migrate(u64 *ctx)
+TRACING(on_migrate, "tp_btf/mm_migrate_pages")
 {
 	struct run *r = current_slot(false);
 
@@ -140,8 +135,7 @@ int on_migrate(u64 *ctx)
 	return 0;
 }
 
-SEC("tp_btf/mm_compaction_end")
-int on_end(u64 *ctx)
+TRACING(on_end, "tp_btf/mm_compaction_end")
 {
 	struct run *r = current_slot(false);
 	struct compactsnoop_event *e;

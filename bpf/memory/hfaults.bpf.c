@@ -67,8 +67,7 @@ static __noinline int fault_served(struct bpf_perf_event_data *ctx, bool major, 
 }
 
 /* Allocation of a huge page, or its failure. */
-SEC("tp_btf/mm_page_alloc")
-int on_page_alloc(u64 *ctx)
+TRACING(on_page_alloc, "tp_btf/mm_page_alloc")
 {
 	struct huge_fault *f;
 
@@ -81,8 +80,7 @@ int on_page_alloc(u64 *ctx)
 }
 
 /* The memory cgroup had no room for the page: it is freed before the fault ends. */
-SEC("tp_btf/mm_page_free")
-int on_page_free(u64 *ctx)
+TRACING(on_page_free, "tp_btf/mm_page_free")
 {
 	struct huge_fault *f;
 
@@ -111,8 +109,7 @@ inline_ int collapsed(struct mm_struct *mm)
 /* 7.2 passes the order, as there are smaller ones. */
 TP_ARGS(mm_collapse_huge_page);
 
-SEC("tp_btf/mm_collapse_huge_page")
-int on_collapse(u64 *ctx)
+TRACING(on_collapse, "tp_btf/mm_collapse_huge_page")
 {
 	if ((u32)ctx[2] != SCAN_SUCCEED)
 		return 0;

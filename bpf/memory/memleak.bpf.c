@@ -377,8 +377,7 @@ PROGRAM(on_kmem_cache_alloc_node, "raw_tp/kmem_cache_alloc_node",
 /* with sizes in place of the cache that is passed since then (2c1d697fb8ba). */
 TP_ARGS(kmem_cache_alloc_node);
 
-SEC("raw_tp/kmem_cache_alloc")
-int on_kmem_cache_alloc(u64 *ctx)
+TRACING(on_kmem_cache_alloc, "raw_tp/kmem_cache_alloc")
 {
 	struct kmem_cache *cache;
 	u64 bytes;
@@ -403,8 +402,7 @@ PROGRAM(on_page_free, "raw_tp/mm_page_free", kernel_free(MEMLEAK_PAGE_FREE, ctx[
 /* Kernels after 5.10 have the caller as first argument. */
 TP_ARGS(percpu_alloc_percpu);
 
-SEC("raw_tp/percpu_alloc_percpu")
-int on_percpu_alloc(u64 *ctx)
+TRACING(on_percpu_alloc, "raw_tp/percpu_alloc_percpu")
 {
 	u64 bytes, address;
 

@@ -22,8 +22,7 @@ TASK_SLOT(struct map_call);
 PATH_RECORD(map_record, struct mmapsnoop_event);
 SCRATCH(records, struct map_record);
 
-SEC("tracepoint/syscalls/sys_enter_mmap")
-int on_enter(struct enter_ctx *ctx)
+UNPREEMPTED(on_enter, "tracepoint/syscalls/sys_enter_mmap", struct enter_ctx)
 {
 	bool anonymous = ctx->args[3] & MAP_ANONYMOUS;
 	struct map_call *c;
@@ -56,8 +55,7 @@ inline_ u32 describe_file(struct map_record *r, struct file *file)
 	return text;
 }
 
-SEC("tracepoint/syscalls/sys_exit_mmap")
-int on_exit(struct exit_ctx *ctx)
+UNPREEMPTED(on_exit, "tracepoint/syscalls/sys_exit_mmap", struct exit_ctx)
 {
 	struct map_call *c = current_slot(false);
 	struct mmapsnoop_event *e;

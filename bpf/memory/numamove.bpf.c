@@ -60,8 +60,7 @@ PROGRAM(on_start, "tp_btf/mm_migrate_pages_start", by_balancing(ctx[1]) ? begin(
  */
 FUNC_ENTRY(on_misplaced, migrate_misplaced_page, begin(0))
 
-SEC("tp_btf/mm_migrate_pages")
-int on_end(u64 *ctx)
+TRACING(on_end, "tp_btf/mm_migrate_pages")
 {
 	u64 reason = tp_args_mm_migrate_pages >= 8 ? ARG(ctx, 7) : ARG(ctx, 6);
 

@@ -60,8 +60,7 @@ PROGRAM(on_memcg, "tp_btf/mm_vmscan_memcg_reclaim_begin",
 	reclaims(ctx, tp_args_mm_vmscan_memcg_reclaim_begin, OOMKILL_MEMCG))
 
 /* Processes already exiting are marked as well, but get no signal. */
-SEC("tp_btf/signal_generate")
-int on_signal(u64 *ctx)
+TRACING(on_signal, "tp_btf/signal_generate")
 {
 	struct cause *c;
 
@@ -107,8 +106,7 @@ inline_ int marked(void *ctx, struct task_struct *victim)
 PROGRAM(on_victim, "tp_btf/mark_victim", marked(ctx, (struct task_struct *)ctx[0]))
 
 /* Before 6.9 (72ba14deb40a, also in stable kernels) only the victim's pid was passed. */
-SEC("tp_btf/mark_victim")
-int on_victim_number(u64 *ctx)
+TRACING(on_victim_number, "tp_btf/mark_victim")
 {
 	struct cause *c = current_slot(false);
 	struct task_struct *victim = c ? (void *)c->killed : NULL;

@@ -136,16 +136,14 @@ inline_ bool may_own_allocs(void)
 	return tgid && filter_has_tgid(tgid);
 }
 
-SEC("tp_btf/sched_process_exit")
-int on_process_exit(u64 *ctx)
+TRACING(on_process_exit, "tp_btf/sched_process_exit")
 {
 	if (last_thread_exits(ctx) && may_own_allocs())
 		send_note(ALLOC_OWNER_EXITED, bpf_ktime_get_ns(), 0, 0);
 	return 0;
 }
 
-SEC("tp_btf/sched_process_exec")
-int on_process_exec(u64 *ctx)
+TRACING(on_process_exec, "tp_btf/sched_process_exec")
 {
 	if (may_own_allocs())
 		send_note(ALLOC_OWNER_EXECED, bpf_ktime_get_ns(), 0, 0);

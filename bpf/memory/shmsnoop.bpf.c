@@ -34,8 +34,9 @@ ON_ENTRY(shmat, begin(ctx, SHMSNOOP_AT, 3))
 ON_ENTRY(shmdt, begin(ctx, SHMSNOOP_DT, 1))
 ON_ENTRY(shmctl, begin(ctx, SHMSNOOP_CTL, 3))
 
-SEC("tracepoint/syscalls/sys_exit_shmget,sys_exit_shmat,sys_exit_shmdt,sys_exit_shmctl")
-int on_exit(struct exit_ctx *ctx)
+UNPREEMPTED(on_exit,
+	    "tracepoint/syscalls/sys_exit_shmget,sys_exit_shmat,sys_exit_shmdt,sys_exit_shmctl",
+	    struct exit_ctx)
 {
 	u64 start;
 	struct shm_call *c = call_ends(&start);

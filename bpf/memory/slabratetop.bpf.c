@@ -54,8 +54,7 @@ inline_ int called_with(u64 cache)
  * The object is not read, so a failed allocation, which has none, counts as
  * well: before 6.16 tracing programs cannot access pointers to const void.
  */
-SEC("tp_btf/kmem_cache_alloc")
-int on_alloc(u64 *ctx)
+TRACING(on_alloc, "tp_btf/kmem_cache_alloc")
 {
 	struct kmem_cache *cache = (void *)ctx[2];
 

@@ -65,8 +65,7 @@ inline_ int begin(struct gendisk *from, u64 bytes)
 }
 
 /* Bios passed on by device mapper are clones. */
-SEC("tp_btf/block_bio_queue")
-int on_bio(u64 *ctx)
+TRACING(on_bio, "tp_btf/block_bio_queue")
 {
 	struct bio *bio = queued_bio(ctx);
 

@@ -170,8 +170,7 @@ TP_ARGS(mm_vmscan_lru_isolate);
  * Of inactive lists: the kernel also takes pages from active lists, to look at them only. The
  * multi-generational LRU counts the pages that it takes as scanned, not those that it passes over.
  */
-SEC("tp_btf/mm_vmscan_lru_isolate")
-int on_isolate(u64 *ctx)
+TRACING(on_isolate, "tp_btf/mm_vmscan_lru_isolate")
 {
 	u32 list = tp_args_mm_vmscan_lru_isolate >= 8 ? ARG(ctx, 7) : ARG(ctx, 6);
 	u64 scanned = lru_gen ? ARG(ctx, 5) : ARG(ctx, 3);
@@ -185,8 +184,7 @@ int on_isolate(u64 *ctx)
 	return 0;
 }
 
-SEC("tp_btf/mm_vmscan_lru_shrink_inactive")
-int on_shrink(u64 *ctx)
+TRACING(on_shrink, "tp_btf/mm_vmscan_lru_shrink_inactive")
 {
 	struct reclaim_stat *stat = (void *)ctx[3];
 	struct vmscan_pages *row = pages_now((s32)ctx[5]);

@@ -50,8 +50,7 @@ inline_ u32 options_of(struct sock *sk)
 
 ON_ENTRY(bind, sock_call_begin(ctx->args[0], ctx->args[1], 0))
 
-SEC("tracepoint/syscalls/sys_exit_bind")
-int on_exit(struct exit_ctx *ctx)
+UNPREEMPTED(on_exit, "tracepoint/syscalls/sys_exit_bind", struct exit_ctx)
 {
 	u64 start;
 	struct sock_call *c = call_ends(&start);

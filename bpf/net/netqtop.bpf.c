@@ -50,8 +50,7 @@ inline_ int packet(const struct net_device *dev, struct netqtop_key *key, u32 by
 }
 
 /* The packet is passed to the driver. */
-SEC("tp_btf/net_dev_start_xmit")
-int on_transmit(u64 *ctx)
+TRACING(on_transmit, "tp_btf/net_dev_start_xmit")
 {
 	const struct sk_buff *skb = (const void *)ctx[0];
 	const struct net_device *dev = (const void *)ctx[1];
@@ -71,8 +70,7 @@ inline_ u32 length(const struct sk_buff *skb)
 }
 
 /* Delivered by the driver. queue_mapping is the queue plus 1; 0: not set by the driver. */
-SEC("tp_btf/netif_receive_skb")
-int on_receive(u64 *ctx)
+TRACING(on_receive, "tp_btf/netif_receive_skb")
 {
 	const struct sk_buff *skb = (const void *)ctx[0];
 	const struct net_device *dev = skb->dev;

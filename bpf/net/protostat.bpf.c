@@ -299,8 +299,7 @@ inline_ void report_orphan(struct sock *sk, struct tcp_sock *tp, struct endpoint
 	report_endpoint(sk, e, &k, e->changes);
 }
 
-SEC("tp_btf/inet_sock_set_state")
-int on_state(u64 *ctx)
+TRACING(on_state, "tp_btf/inet_sock_set_state")
 {
 	struct sock *sk = (struct sock *)ctx[0];
 	u32 oldstate = (u32)ctx[1], newstate = (u32)ctx[2];
@@ -356,8 +355,7 @@ int on_state(u64 *ctx)
 	return 0;
 }
 
-SEC("tp_btf/tcp_destroy_sock")
-int on_destroy(u64 *ctx)
+TRACING(on_destroy, "tp_btf/tcp_destroy_sock")
 {
 	struct sock *sk = (struct sock *)ctx[0];
 	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
@@ -374,8 +372,7 @@ int on_destroy(u64 *ctx)
 	return sock_slot_forget(sk);
 }
 
-SEC("tp_btf/tcp_retransmit_skb")
-int on_retransmit(u64 *ctx)
+TRACING(on_retransmit, "tp_btf/tcp_retransmit_skb")
 {
 	struct sock *sk = (struct sock *)ctx[0];
 	struct tcp_skb_cb *cb = (void *)((struct sk_buff *)ctx[1])->cb;
@@ -399,8 +396,7 @@ int on_retransmit(u64 *ctx)
 }
 
 /* Of the listener; the segment is in no socket. */
-SEC("tp_btf/tcp_retransmit_synack")
-int on_synack(u64 *ctx)
+TRACING(on_synack, "tp_btf/tcp_retransmit_synack")
 {
 	struct sock *sk = (struct sock *)ctx[0];
 	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
@@ -415,8 +411,7 @@ int on_synack(u64 *ctx)
 
 /* In answer to a segment, or by the socket. A verifier that takes the
  * argument for valid (before 6.14) would remove a comparison with NULL. */
-SEC("tp_btf/tcp_send_reset")
-int on_reset_sent(u64 *ctx)
+TRACING(on_reset_sent, "tp_btf/tcp_send_reset")
 {
 	struct sock *sk = (struct sock *)ctx[0];
 	struct sk_buff *answered = (struct sk_buff *)function_arg(ctx, 1);
@@ -435,8 +430,7 @@ int on_reset_sent(u64 *ctx)
 	return 0;
 }
 
-SEC("tp_btf/tcp_receive_reset")
-int on_reset_received(u64 *ctx)
+TRACING(on_reset_received, "tp_btf/tcp_receive_reset")
 {
 	struct sock *sk = (struct sock *)ctx[0];
 	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);

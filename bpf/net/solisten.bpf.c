@@ -7,8 +7,7 @@ RECORD(solisten_event);
 
 ON_ENTRY(listen, sock_call_begin(ctx->args[0], 0, ctx->args[1]))
 
-SEC("tracepoint/syscalls/sys_exit_listen")
-int on_exit(struct exit_ctx *ctx)
+UNPREEMPTED(on_exit, "tracepoint/syscalls/sys_exit_listen", struct exit_ctx)
 {
 	u64 start;
 	struct sock_call *c = call_ends(&start);

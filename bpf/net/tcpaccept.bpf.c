@@ -45,8 +45,7 @@ struct proto_accept_arg {
 };
 
 /* The protocol's function, which io_uring and servers in the kernel also use. */
-SEC("fexit/inet_csk_accept")
-int on_accepted(u64 *ctx)
+TRACING(on_accepted, "fexit/inet_csk_accept")
 {
 	struct passing *p = current_slot(true);
 
@@ -57,8 +56,7 @@ int on_accepted(u64 *ctx)
 	return accepted((struct sock *)ARG(ctx, 4));
 }
 
-SEC("tracepoint/syscalls/sys_exit_accept,sys_exit_accept4")
-int on_exit(struct exit_ctx *ctx)
+UNPREEMPTED(on_exit, "tracepoint/syscalls/sys_exit_accept,sys_exit_accept4", struct exit_ctx)
 {
 	struct passing *p = current_slot(false);
 

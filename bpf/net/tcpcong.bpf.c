@@ -109,8 +109,7 @@ inline_ void leaves(struct tcp_sock *tp, struct connection *c, u32 old, u32 stat
 }
 
 /* Called just before the kernel sets the state; not in 5.10. */
-SEC("tp_btf/tcp_cong_state_set")
-int on_set(u64 *ctx)
+TRACING(on_set, "tp_btf/tcp_cong_state_set")
 {
 	struct sock *sk = (struct sock *)ctx[0];
 	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
@@ -158,8 +157,7 @@ PROGRAM(on_segment, "tp_btf/tcp_probe", look((struct sock *)ctx[0]))
 PROGRAM(on_retransmit, "tp_btf/tcp_retransmit_skb", look((struct sock *)ctx[0]))
 
 /* A connection's first state is set with its first SYN, and starts then. */
-SEC("tp_btf/inet_sock_set_state")
-int on_state(u64 *ctx)
+TRACING(on_state, "tp_btf/inet_sock_set_state")
 {
 	struct sock *sk = (struct sock *)ctx[0];
 	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);

@@ -116,8 +116,7 @@ inline_ int ends(struct sock *sk, struct tcp_sock *tp, u32 newstate)
 	return 0;
 }
 
-SEC("tp_btf/inet_sock_set_state")
-int on_state(u64 *ctx)
+TRACING(on_state, "tp_btf/inet_sock_set_state")
 {
 	struct sock *sk = (struct sock *)ctx[0];
 	u32 oldstate = (u32)ctx[1], newstate = (u32)ctx[2];
@@ -176,8 +175,7 @@ inline_ int call_ends(struct sock *sk, const u64 *args, s64 ret)
 }
 
 /* The port is chosen after the change to SYN_SENT; the next change comes with the peer's answer. */
-SEC("tp_btf/sys_exit")
-int on_exit(u64 *ctx)
+TRACING(on_exit, "tp_btf/sys_exit")
 {
 	struct pt_regs *regs = (struct pt_regs *)ctx[0];
 	bool compat = call_is_compat(regs);
@@ -198,8 +196,7 @@ int on_exit(u64 *ctx)
 	return take_attempt(sk, &a) && flow_read(sk, &f) ? show(&f, &a, 0) : 0;
 }
 
-SEC("tp_btf/tcp_destroy_sock")
-int on_destroy(u64 *ctx)
+TRACING(on_destroy, "tp_btf/tcp_destroy_sock")
 {
 	u64 key = ctx[0];
 

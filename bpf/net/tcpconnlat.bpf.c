@@ -56,8 +56,7 @@ inline_ int show(const struct tcp_sock *tp, const struct attempt *a, u64 now)
 	return emit_end(e);
 }
 
-SEC("tp_btf/inet_sock_set_state")
-int on_state(u64 *ctx)
+TRACING(on_state, "tp_btf/inet_sock_set_state")
 {
 	struct sock *sk = (struct sock *)ctx[0];
 	u32 oldstate = (u32)ctx[1], newstate = (u32)ctx[2];

@@ -186,8 +186,7 @@ inline_ int count_drop(void *ctx, const struct tcpdrop_event *what, const struct
 	return 0;
 }
 
-SEC("tp_btf/kfree_skb")
-int on_drop(u64 *ctx)
+TRACING(on_drop, "tp_btf/kfree_skb")
 {
 	static const struct sock_owner nobody;
 	struct sk_buff *skb = (void *)ctx[0];
@@ -261,8 +260,7 @@ inline_ void learn_owner(const struct flow *f, u32 newstate, struct sock_owner *
 }
 
 /* Records owners of sockets: packets are dropped in the context of any interrupted task. */
-SEC("tp_btf/inet_sock_set_state")
-int on_state(u64 *ctx)
+TRACING(on_state, "tp_btf/inet_sock_set_state")
 {
 	struct sock *sk = (struct sock *)ctx[0];
 	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);

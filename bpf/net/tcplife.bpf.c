@@ -112,8 +112,7 @@ out:
 		*kept = sock_slots_zero;
 }
 
-SEC("tp_btf/inet_sock_set_state")
-int on_state(u64 *ctx)
+TRACING(on_state, "tp_btf/inet_sock_set_state")
 {
 	struct sock *sk = (struct sock *)ctx[0];
 	u32 oldstate = (u32)ctx[1], newstate = (u32)ctx[2];
@@ -144,8 +143,7 @@ int on_state(u64 *ctx)
 	return 0;
 }
 
-SEC("tp_btf/tcp_destroy_sock")
-int on_destroy(u64 *ctx)
+TRACING(on_destroy, "tp_btf/tcp_destroy_sock")
 {
 	struct sock *sk = (struct sock *)ctx[0];
 	struct session *s = sock_slot(sk, false);

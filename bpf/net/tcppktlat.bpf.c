@@ -60,8 +60,7 @@ inline_ u64 in_softirq(const struct sk_buff *skb, u64 now)
  * An established connection has received a packet. The socket is locked until TCP has
  * processed it, and while a process reads data: only one of the programs runs at a time.
  */
-SEC("tp_btf/tcp_probe")
-int on_segment(u64 *ctx)
+TRACING(on_segment, "tp_btf/tcp_probe")
 {
 	struct sock *sk = (struct sock *)ctx[0];
 	const struct sk_buff *skb = (void *)ctx[1];
@@ -152,8 +151,7 @@ inline_ int unseen(void)
 }
 
 /* Data was copied from a socket, or only peeked at. */
-SEC("tp_btf/tcp_rcv_space_adjust")
-int on_taken(u64 *ctx)
+TRACING(on_taken, "tp_btf/tcp_rcv_space_adjust")
 {
 	struct sock *sk = (struct sock *)ctx[0];
 	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);

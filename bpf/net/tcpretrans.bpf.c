@@ -49,8 +49,7 @@ inline_ int again(struct flow *f, struct sock_owner *owner, struct tcpretrans_ev
 	return emit_end(e);
 }
 
-SEC("tp_btf/tcp_retransmit_skb")
-int on_retransmit(u64 *ctx)
+TRACING(on_retransmit, "tp_btf/tcp_retransmit_skb")
 {
 	struct sock *sk = (struct sock *)ctx[0];
 	struct tcp_skb_cb *cb = (void *)((struct sk_buff *)ctx[1])->cb;
@@ -76,8 +75,7 @@ int on_retransmit(u64 *ctx)
 }
 
 /* A connection in the handshake has no socket yet. */
-SEC("tp_btf/tcp_retransmit_synack")
-int on_synack(u64 *ctx)
+TRACING(on_synack, "tp_btf/tcp_retransmit_synack")
 {
 	struct request_sock *req = (struct request_sock *)ctx[1];
 	struct tcpretrans_event what = { .kind = TCPRETRANS_SYNACK,

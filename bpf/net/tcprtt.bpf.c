@@ -58,8 +58,7 @@ inline_ struct sock_owner *owner_of(struct sock *sk, const struct tcp_sock *tp)
 }
 
 /* Each segment of an established connection, before the kernel processes its acknowledgment. */
-SEC("tp_btf/tcp_probe")
-int on_segment(u64 *ctx)
+TRACING(on_segment, "tp_btf/tcp_probe")
 {
 	struct sock *sk = (struct sock *)ctx[0];
 	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);

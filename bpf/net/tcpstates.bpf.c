@@ -48,8 +48,7 @@ inline_ int show(struct sock *sk, const struct flow *f, const struct sock_owner 
 	return emit_end(e);
 }
 
-SEC("tp_btf/inet_sock_set_state")
-int on_state(u64 *ctx)
+TRACING(on_state, "tp_btf/inet_sock_set_state")
 {
 	struct sock *sk = (struct sock *)ctx[0];
 	struct change c = { .oldstate = (u32)ctx[1], .newstate = (u32)ctx[2] };

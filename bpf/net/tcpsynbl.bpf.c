@@ -68,8 +68,7 @@ inline_ void completes(const struct sock *sk, const struct flow *f)
 	backlogs_add_of(&key, sk->sk_ack_backlog, &owner->id);
 }
 
-SEC("tp_btf/inet_sock_set_state")
-int on_state(u64 *ctx)
+TRACING(on_state, "tp_btf/inet_sock_set_state")
 {
 	struct sock *sk = (struct sock *)ctx[0];
 	u32 oldstate = (u32)ctx[1], newstate = (u32)ctx[2];

@@ -50,8 +50,7 @@ inline_ void closed(struct sock *sk, const struct tcp_sock *tp, u32 newstate)
 	show(TCPTRACER_CLOSE, &f, &owner, now);
 }
 
-SEC("tp_btf/inet_sock_set_state")
-int on_state(u64 *ctx)
+TRACING(on_state, "tp_btf/inet_sock_set_state")
 {
 	struct sock *sk = (struct sock *)ctx[0];
 	u32 oldstate = (u32)ctx[1], newstate = (u32)ctx[2];
@@ -82,8 +81,7 @@ int on_state(u64 *ctx)
 	return 0;
 }
 
-SEC("tracepoint/syscalls/sys_exit_accept,sys_exit_accept4")
-int on_accept(struct exit_ctx *ctx)
+UNPREEMPTED(on_accept, "tracepoint/syscalls/sys_exit_accept,sys_exit_accept4", struct exit_ctx)
 {
 	struct sock_owner owner = {};
 	struct flow f = {};
@@ -94,8 +92,7 @@ int on_accept(struct exit_ctx *ctx)
 	return show(TCPTRACER_ACCEPT, &f, &owner, bpf_ktime_get_ns());
 }
 
-SEC("tp_btf/tcp_destroy_sock")
-int on_destroy(u64 *ctx)
+TRACING(on_destroy, "tp_btf/tcp_destroy_sock")
 {
 	struct sock *sk = (struct sock *)ctx[0];
 	struct connection *c = sock_slot(sk, false);

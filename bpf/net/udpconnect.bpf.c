@@ -9,8 +9,7 @@ OPT(bool, failed_only);
 
 ON_ENTRY(connect, sock_call_begin(ctx->args[0], ctx->args[1], 0))
 
-SEC("tracepoint/syscalls/sys_exit_connect")
-int on_exit(struct exit_ctx *ctx)
+UNPREEMPTED(on_exit, "tracepoint/syscalls/sys_exit_connect", struct exit_ctx)
 {
 	u64 start;
 	struct sock_call *c = call_ends(&start);

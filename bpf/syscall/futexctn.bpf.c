@@ -104,8 +104,7 @@ inline_ int end(struct exit_ctx *ctx)
 	return 0;
 }
 
-SEC("tracepoint/syscalls/sys_enter_futex")
-int on_futex(struct enter_ctx *ctx)
+UNPREEMPTED(on_futex, "tracepoint/syscalls/sys_enter_futex", struct enter_ctx)
 {
 	u32 op = ctx->args[1] & 127; /* without FUTEX_PRIVATE_FLAG, FUTEX_CLOCK_REALTIME */
 
@@ -116,17 +115,17 @@ ON_ENTRY(futex_waitv, begin(ctx->args[0], FUTEX_OP_WAITV))
 ON_ENTRY(futex_wait, begin(ctx->args[0], FUTEX_OP_WAIT2))
 
 /* After a signal without a handler, this call continues a wait that has a timeout. */
-SEC("tracepoint/syscalls/sys_enter_restart_syscall")
-int on_restart(struct enter_ctx *ctx)
+UNPREEMPTED(on_restart, "tracepoint/syscalls/sys_enter_restart_syscall", struct enter_ctx)
 {
 	struct wait *w = current_slot(false);
 
 	return w && w->may_restart ? begin(w->lock, w->op) : 0;
 }
 
-SEC("tracepoint/syscalls/"
-    "sys_exit_futex,sys_exit_futex_waitv,sys_exit_futex_wait,sys_exit_restart_syscall")
-int on_end(struct exit_ctx *ctx)
+UNPREEMPTED(on_end,
+	    "tracepoint/syscalls/"
+	    "sys_exit_futex,sys_exit_futex_waitv,sys_exit_futex_wait,sys_exit_restart_syscall",
+	    struct exit_ctx)
 {
 	return end(ctx);
 }

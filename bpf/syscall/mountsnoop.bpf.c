@@ -62,22 +62,23 @@ inline_ int begin(struct enter_ctx *ctx, const int arguments)
 	return 0;
 }
 
-SEC("tracepoint/syscalls/sys_enter_umount,sys_enter_pivot_root,sys_enter_fsopen")
-int on_enter2(struct enter_ctx *ctx)
+UNPREEMPTED(on_enter2, "tracepoint/syscalls/sys_enter_umount,sys_enter_pivot_root,sys_enter_fsopen",
+	    struct enter_ctx)
 {
 	return begin(ctx, 2);
 }
 
-SEC("tracepoint/syscalls/sys_enter_open_tree,sys_enter_fsmount,sys_enter_fspick")
-int on_enter3(struct enter_ctx *ctx)
+UNPREEMPTED(on_enter3, "tracepoint/syscalls/sys_enter_open_tree,sys_enter_fsmount,sys_enter_fspick",
+	    struct enter_ctx)
 {
 	return begin(ctx, 3);
 }
 
-SEC("tracepoint/syscalls/"
-    "sys_enter_mount,sys_enter_move_mount,sys_enter_fsconfig,sys_enter_mount_setattr,"
-    "sys_enter_open_tree_attr")
-int on_enter5(struct enter_ctx *ctx)
+UNPREEMPTED(on_enter5,
+	    "tracepoint/syscalls/"
+	    "sys_enter_mount,sys_enter_move_mount,sys_enter_fsconfig,sys_enter_mount_setattr,"
+	    "sys_enter_open_tree_attr",
+	    struct enter_ctx)
 {
 	return begin(ctx, 5);
 }
@@ -108,11 +109,13 @@ inline_ void read_text(struct mount_record *r, u32 i, u64 from)
 	r->used = used + bytes;
 }
 
-SEC("tracepoint/syscalls/"
-    "sys_exit_mount,sys_exit_umount,sys_exit_pivot_root,sys_exit_open_tree,sys_exit_move_mount,"
-    "sys_exit_fsopen,sys_exit_fsconfig,sys_exit_fsmount,sys_exit_fspick,sys_exit_mount_setattr,"
-    "sys_exit_open_tree_attr")
-int on_exit(struct exit_ctx *ctx)
+UNPREEMPTED(
+	on_exit,
+	"tracepoint/syscalls/"
+	"sys_exit_mount,sys_exit_umount,sys_exit_pivot_root,sys_exit_open_tree,sys_exit_move_mount,"
+	"sys_exit_fsopen,sys_exit_fsconfig,sys_exit_fsmount,sys_exit_fspick,sys_exit_mount_setattr,"
+	"sys_exit_open_tree_attr",
+	struct exit_ctx)
 {
 	u64 start, used;
 	struct mount_call *c = call_ends(&start);

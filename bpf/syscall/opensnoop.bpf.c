@@ -41,8 +41,7 @@ struct open_record {
 	char text[GIVEN_MOST + 9 + PATH_ROOM];
 };
 
-SCRATCH(scratch_exit, struct open_record);
-SCRATCH(scratch_handle, struct open_record);
+SCRATCH_EACH(records, struct open_record, 2); /* of each program */
 
 inline_ bool flags_wanted(u64 flags)
 {
@@ -133,8 +132,13 @@ inline_ void emit_long(struct open_call *c, struct open_record *r, bool resolve)
 	emit_copy(e, sizeof(*e) + bytes + more);
 }
 
-inline_ int end(struct exit_ctx *ctx, void *scratch_map, bool resolve)
+/*
+ * A separate function: two programs have it. open_by_handle_at() has no path from the program:
+ * only the file's is available.
+ */
+static __noinline int end(struct exit_ctx *ctx, u32 by_handle)
 {
+	bool resolve = by_handle || full_path;
 	u64 start, bytes;
 	struct open_call *c = call_ends(&start);
 	struct opensnoop_event *e;
@@ -156,7 +160,7 @@ inline_ int end(struct exit_ctx *ctx, void *scratch_map, bool resolve)
 		emit_copy(e, sizeof(*e) + bytes);
 		return 0;
 	}
-	r = scratch(scratch_map);
+	r = scratch_at(&records, by_handle);
 	if (r)
 		emit_long(c, r, resolve);
 	return 0;
@@ -174,8 +178,7 @@ ON_ENTRY(openat, keep_current() ? begin(OPENSNOOP_OPENAT, ctx->args[0], ctx->arg
 					(u32)ctx->args[2], ctx->args[3], 0) :
 				  0)
 
-SEC("tracepoint/syscalls/sys_enter_openat2")
-int on_openat2(struct enter_ctx *ctx)
+UNPREEMPTED(on_openat2, "tracepoint/syscalls/sys_enter_openat2", struct enter_ctx)
 {
 	struct open_how how = {};
 	u32 what = 0;
@@ -187,23 +190,21 @@ int on_openat2(struct enter_ctx *ctx)
 	return begin(OPENSNOOP_OPENAT2, ctx->args[0], ctx->args[1], how.flags, how.mode, what);
 }
 
-SEC("tracepoint/syscalls/sys_enter_open_by_handle_at")
-int on_handle(struct enter_ctx *ctx)
+UNPREEMPTED(on_handle, "tracepoint/syscalls/sys_enter_open_by_handle_at", struct enter_ctx)
 {
 	if (!keep_current())
 		return 0;
 	return begin(OPENSNOOP_HANDLE, ctx->args[0], 0, (u32)ctx->args[2], 0, 0);
 }
 
-SEC("tracepoint/syscalls/sys_exit_open,sys_exit_creat,sys_exit_openat,sys_exit_openat2")
-int on_opened(struct exit_ctx *ctx)
+UNPREEMPTED(on_opened,
+	    "tracepoint/syscalls/sys_exit_open,sys_exit_creat,sys_exit_openat,sys_exit_openat2",
+	    struct exit_ctx)
 {
-	return end(ctx, &scratch_exit, full_path);
+	return end(ctx, 0);
 }
 
-/* The program passed no path: only the file's is available. */
-SEC("tracepoint/syscalls/sys_exit_open_by_handle_at")
-int on_handle_opened(struct exit_ctx *ctx)
+UNPREEMPTED(on_handle_opened, "tracepoint/syscalls/sys_exit_open_by_handle_at", struct exit_ctx)
 {
-	return end(ctx, &scratch_handle, true);
+	return end(ctx, 1);
 }

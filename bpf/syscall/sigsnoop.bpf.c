@@ -88,8 +88,7 @@ inline_ void sent_by_call(u32 signal, struct task_struct *t, s32 code, u32 outco
 		sent_to(&c->event, t, code, outcome);
 }
 
-SEC("tp_btf/signal_generate")
-int on_signal(u64 *ctx)
+TRACING(on_signal, "tp_btf/signal_generate")
 {
 	s32 code = code_of((struct kernel_siginfo *)function_arg(ctx, 1));
 	struct task_struct *t = (struct task_struct *)ctx[2];
@@ -116,10 +115,11 @@ int on_signal(u64 *ctx)
 	return emit_end(e);
 }
 
-SEC("tracepoint/syscalls/"
-    "sys_exit_kill,sys_exit_tkill,sys_exit_tgkill,sys_exit_rt_sigqueueinfo,"
-    "sys_exit_rt_tgsigqueueinfo,sys_exit_pidfd_send_signal")
-int on_exit(struct exit_ctx *ctx)
+UNPREEMPTED(on_exit,
+	    "tracepoint/syscalls/"
+	    "sys_exit_kill,sys_exit_tkill,sys_exit_tgkill,sys_exit_rt_sigqueueinfo,"
+	    "sys_exit_rt_tgsigqueueinfo,sys_exit_pidfd_send_signal",
+	    struct exit_ctx)
 {
 	struct sig_call *c = current_slot(false);
 	struct sigsnoop_event *e;

@@ -139,8 +139,10 @@ inline_ u32 peer_of(struct sock *sk)
 	return view_pidns ? pid_seen(peer) : BPF_CORE_READ(peer, numbers[0].nr);
 }
 
-SEC("tracepoint/syscalls/sys_exit_sendmsg,sys_exit_sendmmsg,sys_exit_recvmsg,sys_exit_recvmmsg")
-int on_exit(struct exit_ctx *ctx)
+UNPREEMPTED(
+	on_exit,
+	"tracepoint/syscalls/sys_exit_sendmsg,sys_exit_sendmmsg,sys_exit_recvmsg,sys_exit_recvmmsg",
+	struct exit_ctx)
 {
 	u64 start, messages;
 	struct msg_call *c = call_ends(&start);

@@ -74,10 +74,11 @@ inline_ u32 path_given(struct stat_record *r, struct stat_call *c)
 	return n < 0 ? 0 : n & GIVEN_MOST;
 }
 
-SEC("tracepoint/syscalls/"
-    "sys_exit_newstat,sys_exit_newlstat,sys_exit_newfstat,sys_exit_newfstatat,"
-    "sys_exit_statx,sys_exit_statfs,sys_exit_fstatfs")
-int on_exit(struct exit_ctx *ctx)
+UNPREEMPTED(on_exit,
+	    "tracepoint/syscalls/"
+	    "sys_exit_newstat,sys_exit_newlstat,sys_exit_newfstat,sys_exit_newfstatat,"
+	    "sys_exit_statx,sys_exit_statfs,sys_exit_fstatfs",
+	    struct exit_ctx)
 {
 	u64 start, bytes;
 	struct stat_call *c = call_ends(&start);

@@ -40,10 +40,11 @@ ON_ENTRY(fdatasync, begin(SYNCSNOOP_FDATASYNC, ctx->args[0]))
 ON_ENTRY(sync_file_range, begin(SYNCSNOOP_SYNC_FILE_RANGE, ctx->args[0]))
 ON_ENTRY(syncfs, begin(SYNCSNOOP_SYNCFS, ctx->args[0]))
 
-SEC("tracepoint/syscalls/"
-    "sys_exit_sync,sys_exit_msync,sys_exit_fsync,sys_exit_fdatasync,"
-    "sys_exit_sync_file_range,sys_exit_syncfs")
-int on_exit(struct exit_ctx *ctx)
+UNPREEMPTED(on_exit,
+	    "tracepoint/syscalls/"
+	    "sys_exit_sync,sys_exit_msync,sys_exit_fsync,sys_exit_fdatasync,"
+	    "sys_exit_sync_file_range,sys_exit_syncfs",
+	    struct exit_ctx)
 {
 	u64 start, now = bpf_ktime_get_ns();
 	struct sync_call *c = call_ends(&start);

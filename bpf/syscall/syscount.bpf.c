@@ -118,8 +118,7 @@ inline_ bool wanted_task(void)
 	return keep_current_parent() && keep_current();
 }
 
-SEC("tp_btf/sys_enter")
-int on_enter(u64 *ctx)
+TRACING(on_enter, "tp_btf/sys_enter")
 {
 	u32 index = call_index((s32)ctx[1], call_is_compat((void *)ctx[0]));
 	struct call *c;
@@ -147,8 +146,7 @@ int on_enter(u64 *ctx)
 	return 0;
 }
 
-SEC("tp_btf/sys_exit")
-int on_exit(u64 *ctx)
+TRACING(on_exit, "tp_btf/sys_exit")
 {
 	struct pt_regs *regs = (void *)ctx[0];
 	long result = (long)ctx[1];
@@ -207,8 +205,7 @@ int on_exit(u64 *ctx)
 }
 
 /* A handler determines how the call that its signal interrupted ends. */
-SEC("tp_btf/signal_deliver")
-int on_signal(u64 *ctx)
+TRACING(on_signal, "tp_btf/signal_deliver")
 {
 	struct k_sigaction *action = (void *)ctx[2];
 	struct call *c;

@@ -86,8 +86,7 @@ inline_ bool recorder_of_current(u64 *recorder, bool counted)
 	return counted ? keep_task(current_task()) : filter_matches(current_task());
 }
 
-SEC("tp_btf/sys_enter")
-int on_enter(u64 *ctx)
+TRACING(on_enter, "tp_btf/sys_enter")
 {
 	struct pt_regs *regs = (void *)ctx[0];
 	bool compat = call_is_compat(regs);
@@ -197,8 +196,7 @@ inline_ void record_call(struct call *c, s64 result, u8 flags)
 	record_end(&r);
 }
 
-SEC("tp_btf/sys_exit")
-int on_exit(u64 *ctx)
+TRACING(on_exit, "tp_btf/sys_exit")
 {
 	struct pt_regs *regs = (void *)ctx[0];
 	struct call *c = current_slot(false);
@@ -243,8 +241,7 @@ inline_ bool wanted_end(u32 code, bool oom)
 	return end_codes[status];
 }
 
-SEC("tp_btf/sched_process_exit")
-int on_task_exit(u64 *ctx)
+TRACING(on_task_exit, "tp_btf/sched_process_exit")
 {
 	struct task_struct *t = (void *)ctx[0];
 	struct call *c = task_slot(t);

@@ -278,6 +278,22 @@ bool Kernel::has_exchange() {
   return *(exchange_ = static_cast<bool>(fd));
 }
 
+Kernel::Preemption Kernel::preemption(bool at_functions) {
+  Preemption found;
+  if (!types()) return found;
+  // Tracepoints are protected by SRCU instead: 7.0. A per-CPU variable, of which BTF has few.
+  found.at_tracepoints = btf_.find("tracepoint_srcu_srcu_data", BTF_KIND_VAR);
+  if (!found.at_tracepoints && !at_functions) return found;
+  // Kernels that have bpf_preempt_disable(), but not the third, refuse global functions between
+  // the calls: 6.15 ("bpf: Summarize sleepable global subprogs").
+  auto ids =
+      btf_.find({"bpf_preempt_disable", "bpf_preempt_enable", "bpf_res_spin_lock"}, BTF_KIND_FUNC);
+  if (!ids[0] || !ids[1] || !ids[2]) return {};
+  found.disable = ids[0];
+  found.enable = ids[1];
+  return found;
+}
+
 std::vector<std::uint32_t> Kernel::structures(const std::vector<std::string_view>& names) {
   return types() ? btf_.find(names, BTF_KIND_STRUCT) : std::vector<std::uint32_t>(names.size());
 }

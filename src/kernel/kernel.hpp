@@ -46,6 +46,13 @@ class Kernel {
   /// True if BPF has the instruction that writes memory and returns the old value; tested by
   /// loading one.
   bool has_exchange();
+  /// How tracing programs turn preemption off. All 0: not, or they need not.
+  struct Preemption {
+    std::uint32_t disable = 0, enable = 0;  ///< type ids of the kernel's functions
+    bool at_tracepoints = false;            ///< tracepoints do not do it themselves
+  };
+  /// `at_functions`: also asked for programs at functions.
+  Preemption preemption(bool at_functions);
   /// Type ids of structures; 0: no structure of that name.
   std::vector<std::uint32_t> structures(const std::vector<std::string_view>& names);
   /// How programs convert addresses to pointers of a type.

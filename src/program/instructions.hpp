@@ -6,6 +6,9 @@
 #include <cstdint>
 #include <span>
 
+#include "kernel/kernel.hpp"
+#include "program/section.hpp"
+
 namespace coretap {
 
 struct Session;
@@ -17,6 +20,13 @@ struct Session;
 std::uint32_t tell_types(Session& session);
 /// Turns CAST_CALL into calls of that function.
 void complete_casts(std::span<bpf_insn> code, std::uint32_t function);
+
+/// How the session's programs turn preemption off (UNPREEMPTED in bpf/lib/core/coretap.bpf.h).
+Kernel::Preemption preemption_of(Session& session);
+/// Turns PREEMPT_DISABLE_CALL and PREEMPT_ENABLE_CALL into calls of the kernel's functions, or
+/// into nothing.
+void complete_preemption(std::span<bpf_insn> code, const Section& at,
+                         const Kernel::Preemption& preemption);
 
 /// Atomic exchange: writes memory and returns the old value (bpf/lib/core/exchange.bpf.h). Sets in
 /// the kernel program whether it may use it. False: the program uses it, and this kernel does not

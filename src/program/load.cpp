@@ -77,6 +77,7 @@ int prepare_load(bpf_program* program, bpf_prog_load_opts* options, long attach_
   fill_pads(code, loader->s.pads);
   if (loader->no_exchange) take_out_exchanges(code);
   complete_casts(code, loader->cast);
+  complete_preemption(code, section_of(program), loader->preemption);
   bpf_program__set_insns(program, code.data(), code.size());
   return 0;
 }
@@ -289,6 +290,7 @@ Result<void> load(Session& s) {
   set_attach_types(s);
   s.loader->no_exchange = !exchange_fits(s);
   s.loader->cast = tell_types(s);
+  s.loader->preemption = preemption_of(s);
   s.kernel.release();
   // libbpf raises RLIMIT_MEMLOCK where the kernel still accounts BPF memory by it (before 5.11).
   int error = bpf_object__load(s.object.get());

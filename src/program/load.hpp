@@ -58,6 +58,7 @@ struct Loader {
   std::map<const bpf_program*, LoadedProgram> programs = {};
   bool no_exchange = false;
   std::uint32_t cast = 0;  ///< result of tell_types()
+  Kernel::Preemption preemption = {};
 };
 
 /// Loads the programs that the plan has chosen. Then closes the kernel's types.

@@ -18,6 +18,7 @@
 #include "coretap/disks.hpp"
 #include "coretap/small_files.hpp"
 #include "kernel/kernel.hpp"
+#include "lib/stack/unwind.h"
 #include "program/section.hpp"
 #include "program/session.hpp"
 #include "program/variables.hpp"
@@ -260,6 +261,9 @@ void size_maps(Session& s) {
     if (auto type = bpf_map__type(map);
         type == BPF_MAP_TYPE_TASK_STORAGE || type == BPF_MAP_TYPE_SK_STORAGE)
       bpf_map__set_autocreate(map, storage);
+  // Programs that can be preempted share some walks (task_walk.bpf.h).
+  if (auto* map = s.map(MapName("walk_scratch")); map && s.map(MapName("task_walks")))
+    set_entries(map, static_cast<std::uint64_t>(possible_cpus()) + WALKS_SHARED);
   if (auto* map = s.map(MapName("task_slots_hash")); map && !storage)
     on_demand(s, map, max_tasks(), max_tasks());
   if (auto* map = s.map(MapName("sock_slots_hash")); map && !storage)

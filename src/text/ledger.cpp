@@ -33,7 +33,7 @@ constexpr Cause kCauses[LEDGER_CAUSES] = {
      "shown with frames of the user stack that were inferred from frame pointers", false, true},
     {"overwritten", "overwritten before the dump (raise --size)",
      "events that a flight recorder overwrote before the dump", false},
-    {"missed", "missed: BPF program already running on that CPU (recursion)",
+    {"missed", "missed: BPF program already running on that CPU (recursion, or a preempted task)",
      "events for which the kernel skipped the program, as it was running on that CPU"},
     {"unjudged", "not judged: a filter expression read memory that was not accessible",
      "events that a filter expression could not judge: it reads memory that is not there"},

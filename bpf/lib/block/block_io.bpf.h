@@ -57,8 +57,7 @@ inline_ void identify_comm(struct block_owner *owner, struct bio *bio)
 }
 
 /* In the submitter's context: only here the owner of the I/O is known. */
-SEC("tp_btf/block_io_start")
-int on_io_start(u64 *ctx)
+TRACING(on_io_start, "tp_btf/block_io_start")
 {
 	struct request *rq = (struct request *)ctx[0];
 	struct block_io *s = rq_slot(rq);
@@ -81,8 +80,7 @@ int on_io_start(u64 *ctx)
 }
 
 /* The same before 6.5. */
-SEC("tp_btf/block_getrq")
-int on_getrq(u64 *ctx)
+TRACING(on_getrq, "tp_btf/block_getrq")
 {
 	u64 bio = getrq_bio(ctx);
 	struct block_owner o = {};

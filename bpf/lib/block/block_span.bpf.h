@@ -148,8 +148,7 @@ inline_ u64 span_end(struct request *rq, u32 bytes)
 }
 
 /* Records the owner of the request, in the submitter's context. */
-SEC("tp_btf/block_io_start")
-int on_io_start(u64 *ctx)
+TRACING(on_io_start, "tp_btf/block_io_start")
 {
 	struct request *rq = (struct request *)ctx[0];
 	struct io *s = rq_slot(rq);
@@ -174,8 +173,7 @@ int on_io_start(u64 *ctx)
 }
 
 /* The same before 6.5. */
-SEC("tp_btf/block_getrq")
-int on_getrq(u64 *ctx)
+TRACING(on_getrq, "tp_btf/block_getrq")
 {
 	struct task_id owner = {};
 	u64 bio = getrq_bio(ctx);

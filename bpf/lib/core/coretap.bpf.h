@@ -12,6 +12,7 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
 #include "lib/arch/registers.bpf.h"
+#include "lib/core/preempt.h"
 #include "lib/core/shared.h"
 
 typedef __u64 u64;
@@ -151,5 +152,36 @@ inline_ u64 lesser(u64 a, u64 b)
 {
 	return a < b ? a : b;
 }
+
+static void (*const preempt_disable)(void) __attribute__((unused)) = (void *)PREEMPT_DISABLE_CALL;
+static void (*const preempt_enable)(void) __attribute__((unused)) = (void *)PREEMPT_ENABLE_CALL;
+
+/*
+ * A program whose body runs with preemption off: no other program changes the CPU's memory in
+ * between.
+ *
+ * For programs that the kernel runs with preemption on: at functions (fentry, fexit), and since
+ * 7.0 at tracepoints ("tracing: Guard __DECLARE_TRACE() use of __DO_TRACE_CALL() with SRCU-fast"),
+ * those of system calls included. The loader completes or removes the calls
+ * (src/program/instructions.hpp). A task whose preemption is due is preempted when its body ends,
+ * still within the program: until the task runs again, the kernel skips the program for others
+ * on that CPU, which LEDGER_MISSED counts.
+ */
+#define UNPREEMPTED(name, section, context)    \
+	inline_ int name##_body(context *ctx); \
+	SEC(section)                           \
+	int name(context *ctx)                 \
+	{                                      \
+		int result;                    \
+                                               \
+		preempt_disable();             \
+		result = name##_body(ctx);     \
+		preempt_enable();              \
+		return result;                 \
+	}                                      \
+	inline_ int name##_body(context *ctx)
+
+/* At a tracepoint (tp_btf, raw_tp) or function, with the arguments ctx[0], ctx[1] ... */
+#define TRACING(name, section) UNPREEMPTED(name, section, u64)
 
 #endif

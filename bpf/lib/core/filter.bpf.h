@@ -107,8 +107,7 @@ inline_ bool keep_current(void)
  * For `-- COMMAND`: children of a wanted process are wanted. Attached only then.
  * A child of another process may have the id of a wanted process that has ended.
  */
-SEC("tp_btf/sched_process_fork")
-int filter_follow(u64 *ctx)
+TRACING(filter_follow, "tp_btf/sched_process_fork")
 {
 	struct task_struct *parent = (void *)ctx[0], *child = (void *)ctx[1];
 	u32 id = task_tgid(parent);

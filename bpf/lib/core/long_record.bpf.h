@@ -38,8 +38,7 @@
 		bpf_map_delete_elem(&long_records, &tid);                                    \
 	}                                                                                    \
 	/* A thread may exit while it has a record. */                                       \
-	SEC("tp_btf/sched_process_exit")                                                     \
-	int long_record_free(u64 *ctx)                                                       \
+	TRACING(long_record_free, "tp_btf/sched_process_exit")                               \
 	{                                                                                    \
 		long_record_done();                                                          \
 		return 0;                                                                    \

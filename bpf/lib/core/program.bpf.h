@@ -18,8 +18,7 @@
 	{                                                                                 \
 		return result;                                                            \
 	}                                                                                 \
-	SEC("fentry/" #function)                                                          \
-	int name(u64 *ctx)                                                                \
+	TRACING(name, "fentry/" #function)                                                \
 	{                                                                                 \
 		return name##_by(ctx);                                                    \
 	}                                                                                 \
@@ -32,13 +31,9 @@
 		return name##_by(arg);                                                    \
 	}
 
-/*
- * A program at a tracepoint (tp_btf, raw_tp) or function (fentry, fexit);
- * `result` is its return value, computed from the arguments ctx[0], ctx[1] ...
- */
+/* A TRACING program; `result` is its return value. */
 #define PROGRAM(name, section, result) \
-	SEC(section)                   \
-	int name(u64 *ctx)             \
+	TRACING(name, section)         \
 	{                              \
 		return result;         \
 	}

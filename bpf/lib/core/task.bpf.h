@@ -332,8 +332,7 @@ inline_ bool keep_current(void);
 	{                                                                                    \
 		return keep_current() ? current_slot(true) : NULL;                           \
 	}                                                                                    \
-	SEC("tp_btf/sched_process_free")                                                     \
-	int task_slot_free(u64 *ctx)                                                         \
+	TRACING(task_slot_free, "tp_btf/sched_process_free")                                 \
 	{                                                                                    \
 		u64 address = ctx[0];                                                        \
                                                                                              \

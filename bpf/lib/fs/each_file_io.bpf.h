@@ -17,8 +17,7 @@ inline_ bool ring_timed(void)
 	return false;
 }
 
-SEC("tp_btf/io_uring_complete")
-int on_ring_end(u64 *ctx)
+TRACING(on_ring_end, "tp_btf/io_uring_complete")
 {
 	struct ring_io ended;
 	struct file_io io;
@@ -28,8 +27,7 @@ int on_ring_end(u64 *ctx)
 	return 0;
 }
 
-SEC("tp_btf/sys_exit")
-int on_exit(u64 *ctx)
+TRACING(on_exit, "tp_btf/sys_exit")
 {
 	struct pt_regs *regs = (void *)ctx[0];
 	struct file_call_io io;

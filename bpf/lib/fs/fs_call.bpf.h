@@ -281,8 +281,7 @@ enum fs_end {
 
 /* At its exit: `ended(place, call, path, inode, result, offset)`. */
 #define FS_END(function, name, place, operation, of_path, of_inode, result, offset, ended) \
-	SEC("fexit/" function)                                                             \
-	int name(u64 *ctx)                                                                 \
+	TRACING(name, "fexit/" function)                                                   \
 	{                                                                                  \
 		struct fs_call *call = fs_function_ended(ctx, operation);                  \
 		struct inode *inode;                                                       \

@@ -29,8 +29,7 @@ TASK_SLOT(struct look_up);
 
 /* The number of arguments differs between kernels, so the helper finds the result. */
 #define ON_LOOKUPS                                                  \
-	SEC("fexit/lookup_fast")                                    \
-	int on_lookup(u64 *ctx)                                     \
+	TRACING(on_lookup, "fexit/lookup_fast")                     \
 	{                                                           \
 		u64 found = 0;                                      \
                                                                     \

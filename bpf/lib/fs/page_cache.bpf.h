@@ -142,8 +142,7 @@ inline_ u64 read_calls(void)
  * Fires for each batch with the remaining range: the same end
  * with a later start, in the same call, is the same read.
  */
-SEC("tp_btf/mm_filemap_get_pages")
-int on_read(u64 *ctx)
+TRACING(on_read, "tp_btf/mm_filemap_get_pages")
 {
 	u64 mapping = ctx[0], first = ctx[1], last = ctx[2], calls;
 	struct last *l = wanted_slot();
@@ -179,8 +178,7 @@ inline_ bool tried_again(struct last *l, u64 mapping, u64 from, u64 to)
 }
 
 /* Fault-around mapped pages, mostly with the faulting one: one access. */
-SEC("tp_btf/mm_filemap_map_pages")
-int on_map(u64 *ctx)
+TRACING(on_map, "tp_btf/mm_filemap_map_pages")
 {
 	struct last *l = wanted_slot();
 	bool again;
@@ -199,8 +197,7 @@ int on_map(u64 *ctx)
 }
 
 /* A fault that fault-around did not resolve, or did not try. */
-SEC("tp_btf/mm_filemap_fault")
-int on_fault(u64 *ctx)
+TRACING(on_fault, "tp_btf/mm_filemap_fault")
 {
 	u64 mapping = ctx[0], index = ctx[1];
 	struct last *l = wanted_slot();
@@ -242,8 +239,7 @@ inline_ int accessed(void *folio)
 FUNC_ENTRY(folio_accessed, folio_mark_accessed, accessed((void *)arg[0]))
 FUNC_ENTRY(page_accessed, mark_page_accessed, accessed((void *)arg[0]))
 
-SEC("tp_btf/mm_filemap_add_to_page_cache")
-int on_add(u64 *ctx)
+TRACING(on_add, "tp_btf/mm_filemap_add_to_page_cache")
 {
 	struct folio *folio = (struct folio *)ctx[0];
 	u64 mapping, index, pages;

@@ -11,16 +11,14 @@
 
 #define ERROR_CODE_WRITE (1 << 1)
 
-SEC("tp_btf/page_fault_user")
-int on_user_fault(u64 *ctx)
+TRACING(on_user_fault, "tp_btf/page_fault_user")
 {
 	begin_fault(ctx[2] & ERROR_CODE_WRITE, false);
 	return 0;
 }
 
 /* Not faults that fail at once, such as those of BPF programs that read user memory. */
-SEC("tp_btf/page_fault_kernel")
-int on_kernel_fault(u64 *ctx)
+TRACING(on_kernel_fault, "tp_btf/page_fault_kernel")
 {
 	if (!BPF_CORE_READ(current_task(), pagefault_disabled))
 		begin_fault(ctx[2] & ERROR_CODE_WRITE, false);

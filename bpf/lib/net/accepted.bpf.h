@@ -46,8 +46,7 @@ inline_ int accept_of(struct sock *sk)
 
 PROGRAM(on_accept, "fentry/security_sock_graft", accept_of(locked_sock((struct sock *)ctx[0])))
 
-SEC("tracepoint/syscalls/sys_exit_accept,sys_exit_accept4")
-int on_accept_exit(struct exit_ctx *ctx)
+UNPREEMPTED(on_accept_exit, "tracepoint/syscalls/sys_exit_accept,sys_exit_accept4", struct exit_ctx)
 {
 	return ctx->ret < 0 ? 0 : accept_of(current_sock(ctx->ret));
 }

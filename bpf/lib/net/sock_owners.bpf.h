@@ -17,8 +17,7 @@ inline_ struct sock_owner *owner_slot(struct sock *sk);
 /* Defined by the tool's SOCK_SLOT. */
 inline_ int sock_slot_forget(struct sock *sk);
 
-SEC("tp_btf/inet_sock_set_state")
-int on_state(u64 *ctx)
+TRACING(on_state, "tp_btf/inet_sock_set_state")
 {
 	struct sock *sk = (struct sock *)ctx[0];
 	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);

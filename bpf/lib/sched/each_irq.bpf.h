@@ -16,8 +16,7 @@ inline_ int irq_starts(u64 *ctx);
 /* `name`: its handler's, or the processor's interrupt. */
 inline_ int irq_ends(u64 *ctx, const char *name, bool spurious);
 
-SEC("tp_btf/irq_handler_exit")
-int on_irq_exit(u64 *ctx)
+TRACING(on_irq_exit, "tp_btf/irq_handler_exit")
 {
 	struct irqaction *action = (void *)ctx[1];
 

@@ -53,8 +53,7 @@ inline_ void at_switch(u64 *ctx, struct task_struct *prev, u64 now);
  * queues that the task has left, last_queued the time when it joined
  * this one. The wait since the task last left a CPU is the sum of both.
  */
-SEC("tp_btf/sched_switch")
-int switch_by_delay(u64 *ctx)
+TRACING(switch_by_delay, "tp_btf/sched_switch")
 {
 	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
 	u64 delay, queued;
@@ -158,8 +157,7 @@ inline_ void split_wait(struct waited *wait, struct wait *w, struct task_struct 
 PROGRAM(on_wakeup, "tp_btf/sched_wakeup", enqueue((void *)ctx[0], bpf_ktime_get_ns()))
 PROGRAM(on_wakeup_new, "tp_btf/sched_wakeup_new", enqueue((void *)ctx[0], bpf_ktime_get_ns()))
 
-SEC("tp_btf/sched_switch")
-int switch_by_wakeup(u64 *ctx)
+TRACING(switch_by_wakeup, "tp_btf/sched_switch")
 {
 	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
 	struct waited wait = {};

@@ -16,4 +16,13 @@ inline_ struct walk *current_walk(void)
 	return cpu_slot(&walk_scratch);
 }
 
+inline_ struct walk *claim_walk(void)
+{
+	return current_walk();
+}
+
+inline_ void release_walk(struct walk *w)
+{
+}
+
 #endif

@@ -49,8 +49,7 @@ inline_ void meet_process(struct walk *w)
  * Until a process executes another program it has its parent's memory, and the parent's
  * tables are valid for it. After exec it has another exec count, and no old entry matches.
  */
-SEC("tp_btf/sched_process_fork")
-int unwind_fork(u64 *ctx)
+TRACING(unwind_fork, "tp_btf/sched_process_fork")
 {
 	struct task_struct *parent = (void *)ctx[0], *child = (void *)ctx[1];
 	u64 key = program_of(child->tgid, child->self_exec_id);
@@ -86,8 +85,7 @@ inline_ void unwind_forget(u64 program)
 	bpf_map_delete_elem(&unwind_processes, &program);
 }
 
-SEC("tp_btf/sched_process_exec")
-int unwind_exec(u64 *ctx)
+TRACING(unwind_exec, "tp_btf/sched_process_exec")
 {
 	struct task_struct *t = (void *)ctx[0];
 
@@ -95,8 +93,7 @@ int unwind_exec(u64 *ctx)
 	return 0;
 }
 
-SEC("tp_btf/sched_process_exit")
-int unwind_exit(u64 *ctx)
+TRACING(unwind_exit, "tp_btf/sched_process_exit")
 {
 	struct task_struct *t = (void *)ctx[0];
 
@@ -108,25 +105,36 @@ int unwind_exit(u64 *ctx)
 MAP(ARRAY, unwind_answer, 1, u32, struct unwind_answer);
 
 /* The loader asks for the file that it has mapped at an address. */
-SEC("run/asked")
-int unwind_ask_key(u64 *ctx)
+inline_ int answer_key(struct walk *w, struct unwind_answer *answer, u64 address)
 {
-	struct walk *w = current_walk();
-	struct unwind_answer *answer;
-	u32 zero = 0;
-
-	answer = bpf_map_lookup_elem(&unwind_answer, &zero);
-	if (!w || !answer)
-		return 0;
 	answer->start = 0;
 	w->mm = (u64)BPF_CORE_READ(current_task(), mm);
-	if (!ctx[0] || !mapping_find(ctx[0]))
+	if (!address || !mapping_find(address))
 		return 0;
 	answer->key = w->search.key;
 	answer->end = w->search.end;
 	answer->page = w->search.page;
 	answer->start = w->search.start;
 	return 1;
+}
+
+SEC("run/asked")
+int unwind_ask_key(u64 *ctx)
+{
+	struct unwind_answer *answer;
+	struct walk *w;
+	int found;
+	u32 zero = 0;
+
+	answer = bpf_map_lookup_elem(&unwind_answer, &zero);
+	if (!answer)
+		return 0;
+	w = claim_walk();
+	if (!w)
+		return 0;
+	found = answer_key(w, answer, ctx[0]);
+	release_walk(w);
+	return found;
 }
 
 #endif

@@ -170,19 +170,12 @@ __noinline u64 stack_store_deep(void)
 	return next;
 }
 
-/*
- * Stores the user stack of the running task; returns its key in `stacks`,
- * 0: no stack. `before`: its key of the previous time, known to be stored.
- */
-inline_ u64 stack_of_user(void *ctx, u64 before)
+inline_ u64 store_user_stack(void *ctx, struct walk *w, u64 before)
 {
-	struct walk *w = current_walk();
 	u32 size = walk_leaf ? 8 : stack_depth * 8;
 	long frames = walk_user();
 	u64 id;
 
-	if (!w)
-		return 0;
 	if (frames < 0 && size <= sizeof(w->stack.ip)) {
 		frames = bpf_get_stack(ctx, w->stack.ip, size, BPF_F_USER_STACK);
 		if (frames > 0)
@@ -203,6 +196,22 @@ inline_ u64 stack_of_user(void *ctx, u64 before)
 	meet_process(w);
 	if (unwind_tables && w->unread)
 		unwind_tell_unread();
+	return id;
+}
+
+/*
+ * Stores the user stack of the running task; returns its key in `stacks`,
+ * 0: no stack. `before`: its key of the previous time, known to be stored.
+ */
+inline_ u64 stack_of_user(void *ctx, u64 before)
+{
+	struct walk *w = claim_walk();
+	u64 id;
+
+	if (!w)
+		return 0;
+	id = store_user_stack(ctx, w, before);
+	release_walk(w);
 	return id;
 }
 

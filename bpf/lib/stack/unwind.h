@@ -145,4 +145,7 @@ struct unwind_answer {
 #define UNWIND_PAGES 65536
 #define UNWIND_MAPPINGS 65536
 
+/* Walks for programs that interrupt others of the same tool (bpf/lib/stack/task_walk.bpf.h). */
+#define WALKS_SHARED 32
+
 #endif

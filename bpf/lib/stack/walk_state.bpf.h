@@ -134,13 +134,19 @@ struct walk {
 	u64 hotspot; /* of hotspot_processes; 0: none */
 	u64 java;    /* the size of its code; the address is in `jvm` */
 	struct hotspot_process jvm;
+	u64 used;        /* of claim_walk() */
+	u64 interrupted; /* the task's number of a shared walk before this one */
 };
 
 /*
- * Where the program keeps its walk; NULL: nowhere. The tool includes lib/stack/cpu_walk.bpf.h,
- * or lib/stack/task_walk.bpf.h if its programs can be preempted.
+ * The walk that the program has claimed; NULL: the kernel has none for it. The tool includes
+ * lib/stack/cpu_walk.bpf.h, or lib/stack/task_walk.bpf.h if its programs can be preempted.
  */
 inline_ struct walk *current_walk(void);
+
+/* Begins the use of a walk, and ends it. NULL, and counted: all are in use. */
+inline_ struct walk *claim_walk(void);
+inline_ void release_walk(struct walk *w);
 
 #define USER_BITS 56 /* of user addresses, at most (with five levels of page tables) */
 

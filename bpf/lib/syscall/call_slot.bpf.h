@@ -31,11 +31,10 @@
 
 /* The program on_NAME at the entry of this call; `result` is its return value. The
  * kernel rejects a program that reads more arguments than the call has. */
-#define ON_ENTRY(name, result)                      \
-	SEC("tracepoint/syscalls/sys_enter_" #name) \
-	int on_##name(struct enter_ctx *ctx)        \
-	{                                           \
-		return result;                      \
+#define ON_ENTRY(name, result)                                                           \
+	UNPREEMPTED(on_##name, "tracepoint/syscalls/sys_enter_" #name, struct enter_ctx) \
+	{                                                                                \
+		return result;                                                           \
 	}
 
 #endif

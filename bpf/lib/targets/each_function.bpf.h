@@ -55,8 +55,7 @@ ON_USER_FUNCTION("target/user.return", target_user_return,
 		 function_returned(ctx, target_id(ctx, TARGET_USER)))
 ON_USER_FUNCTION("target/user", target_user, function_entered(ctx, target_id(ctx, TARGET_USER)))
 
-SEC("tp_btf/sys_exit")
-int target_sys_exit(u64 *ctx)
+TRACING(target_sys_exit, "tp_btf/sys_exit")
 {
 	struct call_place at = {
 		.ctx = ctx, .regs = (void *)ctx[0], .sp = SYSTEM_CALL, .result = ctx[1]
@@ -71,8 +70,7 @@ int target_sys_exit(u64 *ctx)
 	return place_returned(&at, true);
 }
 
-SEC("tp_btf/sys_enter")
-int target_sys_enter(u64 *ctx)
+TRACING(target_sys_enter, "tp_btf/sys_enter")
 {
 	struct call_place at = { .ctx = ctx, .regs = (void *)ctx[0], .sp = SYSTEM_CALL };
 

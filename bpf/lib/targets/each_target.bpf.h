@@ -34,8 +34,7 @@ ON_USER_FUNCTION("target/user", target_user, target_in_user(ctx))
 ON_USER_FUNCTION("target/user.return", target_user_return, target_in_user(ctx))
 ON_USER_FUNCTION("target/usdt", target_usdt, target_in_user(ctx))
 
-SEC("target/tracepoint")
-int target_tracepoint(void *ctx)
+TRACING(target_tracepoint, "target/tracepoint")
 {
 	return at_target(ctx, target_id(ctx, TARGET_TRACEPOINT), false);
 }
@@ -49,8 +48,7 @@ int target_event(void *ctx)
 PROGRAM(target_sys_enter, "tp_btf/sys_enter",
 	at_target(ctx, target_call(target_entries, (s32)ctx[1], (void *)ctx[0]), false))
 
-SEC("tp_btf/sys_exit")
-int target_sys_exit(u64 *ctx)
+TRACING(target_sys_exit, "tp_btf/sys_exit")
 {
 	struct pt_regs *regs = (void *)ctx[0];
 

@@ -4,10 +4,13 @@
 #include <bpf/libbpf.h>
 #include <gelf.h>
 
+#include <algorithm>
 #include <bitset>
 #include <tuple>
 
 #include "all_tools.hpp"
+#include "lib/core/preempt.h"
+#include "program/section.hpp"
 
 namespace coretap {
 namespace {
@@ -536,6 +539,26 @@ std::size_t runs_at_once(std::string_view section) {
   for (auto often : {"uprobe/", "uretprobe/", "target/user", "target/usdt"})
     if (section.starts_with(often)) return 2;
   return 0;
+}
+
+// Otherwise another program can change the CPU's memory in their middle (UNPREEMPTED).
+TEST_P(EveryKernelProgram, ProgramsThatTheKernelPreemptsTurnThatOff) {
+  ASSERT_TRUE(object);
+  bpf_program* program = nullptr;
+  bpf_object__for_each_program(program, object.get()) {
+    const auto [kind, target] = section_of(program);
+    if (kind != "tp_btf" && kind != "raw_tp" && kind != "fentry" && kind != "fexit" &&
+        !(kind == "tracepoint" && target.starts_with("syscalls/")) &&
+        !(kind == "target" && target == "tracepoint"))
+      continue;
+    std::vector<std::int32_t> calls;
+    auto* first = bpf_program__insns(program);
+    for (auto* insn = first; insn != first + bpf_program__insn_cnt(program); insn++)
+      if (insn->code == (BPF_JMP | BPF_CALL) && !insn->src_reg) calls.push_back(insn->imm);
+    ASSERT_GE(calls.size(), 2u) << bpf_program__name(program);
+    EXPECT_EQ(calls.front(), PREEMPT_DISABLE_CALL) << bpf_program__name(program);
+    EXPECT_EQ(std::ranges::count(calls, PREEMPT_ENABLE_CALL), 1) << bpf_program__name(program);
+  }
 }
 
 // The kernel preempts programs at functions: another one using the same per-CPU memory would

@@ -50,9 +50,6 @@ __u64 task_memory[ROOM], other_memory[ROOM], mm_memory[ROOM], stack_memory[ROOM]
 
 /* For programs that get the test's tasks; none is attached. */
 #define last_thread_exits(ctx) (given.last_thread)
-__attribute__((always_inline)) int unwind_fork(u64 *ctx);
-__attribute__((always_inline)) int unwind_exec(u64 *ctx);
-__attribute__((always_inline)) int unwind_exit(u64 *ctx);
 
 /* Replaces lib/stack/mapping.bpf.h, which tests/unit/unwind/known_files_test.cpp tests. */
 #define CORETAP_MAPPING_BPF_H
@@ -256,7 +253,7 @@ RUN(run_fork)
 
 	shape_tasks();
 	OTHER->tgid = (u32)ctx[0];
-	return unwind_fork(tasks);
+	return unwind_fork_body(tasks);
 }
 
 /* By then the count of execs is the new program's. */
@@ -266,7 +263,7 @@ RUN(run_exec)
 
 	shape_tasks();
 	TASK->self_exec_id = GIVEN_EXECS + 1;
-	return unwind_exec(tasks);
+	return unwind_exec_body(tasks);
 }
 
 RUN(run_exit)
@@ -274,7 +271,7 @@ RUN(run_exit)
 	u64 tasks[] = {(u64)TASK};
 
 	shape_tasks();
-	return unwind_exit(tasks);
+	return unwind_exit_body(tasks);
 }
 
 RUN(run_meet)
