@@ -75,6 +75,7 @@ class Lived {
  private:
   void expect_rights_given_up(const Report& report) const;
   void expect_names(const Report& report);
+  void expect_user_stacks(const Report& report) const;
 
   const ToolTests& tests_;
   std::optional<stress::Scene> scene_;
@@ -96,7 +97,7 @@ void Lived::start(int cpu) {
                                             .workloads = 1,
                                             .first_cpu = cpu,
                                             .more = {"--comm", kLifeName}});
-    options = scene_->options();
+    options = scene_->options() + tests_.user_stacks;
   } catch (const Skip&) {  // the tool runs anyway
     options = options + row.options + Strings{"--pid", std::to_string(::getpid())};
   }
@@ -182,6 +183,14 @@ void Lived::expect_names(const Report& report) {
   EXPECT_EQ(any, named) << "no line has the workload's name";
 }
 
+/// What a kernel refuses for a walk, it refuses for all.
+void Lived::expect_user_stacks(const Report& report) const {
+  if (tests_.user_stacks.empty()) return;
+  bool found = false;
+  for (auto& line : report.body) found |= !line["user_stack"].items().empty();
+  EXPECT_TRUE(found) << "no user stack has a frame";
+}
+
 void Lived::judge() {
   if (!wrong_.empty()) FAIL() << wrong_;
   if (!skip_.empty()) throw Skip(skip_);
@@ -202,6 +211,7 @@ void Lived::judge() {
   if (!counted_) return show_data(tests_.name);
   scene_->judge(process.out());
   expect_names(report);
+  expect_user_stacks(report);
 }
 
 // ---- batches ----

@@ -46,6 +46,7 @@ struct ToolTests {
   std::string name;
   std::vector<Report> reports = {};  ///< default: that of the row
   Events events;
+  Strings user_stacks = {};        ///< options that print them; its life has them, too
   bool alone = false;              ///< its tests measure the machine: none runs in parallel
   bool nothing_when_idle = false;  ///< histograms by key: no lines without events
   stress::Row stress;

@@ -203,6 +203,7 @@ TOOL_TEST(Funcslower, TreesLeaveShortCallsOut) {
 }
 
 TESTS_OF(funcslower, .events = {"-u 50 sys_clock_nanosleep", "calls --calls 5 --sleep-us 500"},
+         .user_stacks = {"-U"},
          .stress = event_row("probes --calls {n}", 100000, "calls", "-u 0 sys_getppid"),
          .long_run = {{.arguments = "-m 500"}});
 

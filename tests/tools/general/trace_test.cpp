@@ -325,6 +325,7 @@ TOOL_TEST(Trace, ProgramsWithoutDebugInformation) {
 
 TESTS_OF(trace,
          .events = {{"sys_getppid \"process %d, %s\", $tgid, $comm"}, {"probes", "--calls", "5"}},
+         .user_stacks = {"-U"},
          .stress = event_row("probes --calls {n}", 100000, "calls", {"sys_getppid \"%d\", $pid"}),
          .long_run = {{.arguments = {"sys_getppid \"%d\", $pid"}}});
 

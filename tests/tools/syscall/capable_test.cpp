@@ -46,7 +46,7 @@ TOOL_TEST(Capable, NotAudited) {
       lines_with(all.finish().body, {{"capability", "CAP_SYS_PTRACE"}, {"audit", 0}}).empty());
 }
 
-TESTS_OF(capable, .events = {"-x", "privileged"},
+TESTS_OF(capable, .events = {"-x", "privileged"}, .user_stacks = {"-U"},
          .stress = event_row("privileged --rounds {n/6}", 6000, "checks",
                              {"--capability", "SYS_CHROOT,SETUID,SYS_NICE"}));
 

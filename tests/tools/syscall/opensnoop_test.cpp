@@ -156,7 +156,7 @@ TOOL_TEST(Opensnoop, Callers) {
 #endif
 }
 
-TESTS_OF(opensnoop, .events = {"-e -F -U", "opener --count 3"},
+TESTS_OF(opensnoop, .events = {"-e -F -U", "opener --count 3"}, .user_stacks = {"-c"},
          .stress = event_row("opener --count {n}", 20000, "bulk").with_copies(8));
 
 }  // namespace
