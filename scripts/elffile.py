@@ -1,4 +1,4 @@
-"""The sections of ELF files: 64 bits, little-endian."""
+"""ELF files of 64 bits, little-endian: their sections, and whether they are static."""
 
 import struct
 from typing import NamedTuple
@@ -17,6 +17,19 @@ class Section(NamedTuple):
 
 def is_elf(image):
     return image.startswith(b"\x7fELF\x02\x01")
+
+
+def is_static(path):
+    """Whether an ELF executable names no interpreter."""
+    with open(path, "rb") as file:
+        header = file.read(64)
+        if not is_elf(header):
+            return False
+        table, = struct.unpack_from("<Q", header, 32)
+        size, count = struct.unpack_from("<HH", header, 54)
+        file.seek(table)
+        segments = file.read(size * count)
+    return all(struct.unpack_from("<I", segments, size * i)[0] != 3 for i in range(count))
 
 
 def text_at(image, at):

@@ -78,6 +78,7 @@ struct Option {
   Complete complete = Complete::nothing;
   bool shared = false;   ///< the same in every tool that has it
   bool adds_up = false;  ///< a list: if given twice, both apply
+  bool traces = false;   ///< decides what is traced: coretap show refuses another value
   /// Values for completion, if they are a closed list.
   std::function<std::vector<Completion>()> words = {};
   /// Its value may be omitted; a word that follows belongs to it only with this ending (".svg").
@@ -103,6 +104,10 @@ struct Option {
   }
   Option omitted_as(std::string_view word) && {
     otherwise = word;
+    return std::move(*this);
+  }
+  Option tracing() && {
+    traces = true;
     return std::move(*this);
   }
   Option adding_up() && {

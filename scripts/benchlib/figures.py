@@ -5,7 +5,6 @@ import json
 import os
 import re
 import shutil
-import struct
 import subprocess
 import time
 from contextlib import closing, nullcontext
@@ -20,6 +19,7 @@ from benchlib.report import make_row, missing
 from benchlib.traced import started
 from benchlib.workload import (Busy, Bytes, Calls, Contention, Datagrams, Execs, Files, Hits, Interrupts, Kills, Lives, Opens,
                                Reads, Rounds, Switches, Waits, Web, Writes, cgroup, program)
+from elffile import is_static
 
 MB = 1e6
 WORKLOADS = Path(__file__).resolve().parents[2] / "tests/workload"
@@ -779,22 +779,13 @@ def functions(bench):
 
 # --- size ------------------------------------------------------------------------------------------
 
-def _is_static(path):
-    """No program interpreter among the ELF program headers."""
-    image = Path(path).read_bytes()
-    wide, order = image[4] == 2, "<" if image[5] == 1 else ">"
-    table, = struct.unpack_from(order + ("Q" if wide else "I"), image, 32 if wide else 28)
-    size, count = struct.unpack_from(order + "HH", image, 54 if wide else 42)
-    return all(struct.unpack_from(order + "I", image, table + i * size)[0] != 3 for i in range(count))
-
-
 def size(bench):
     tools = sum(path.is_symlink() for path in Path(bench.options.coretap).iterdir())
     figure, unit, bar = "static executable, stripped", "MB", budget.static_executable(tools) / MB
     if not bench.options.static:
         yield missing(figure, unit, "no static executable: build one with -DCORETAP_STATIC=ON and name it by --static", "", bar)
         return
-    if not _is_static(bench.options.static):
+    if not is_static(bench.options.static):
         yield missing(figure, unit, f"{bench.options.static} is not static", "", bar)
         return
     stripped = Path(bench.scratch, "stripped")

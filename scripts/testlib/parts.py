@@ -24,7 +24,8 @@ ARM64_KERNEL = "6.12"
 ARM64_TESTS = ":".join((
     "Gethostlatency.EveryCallWithItsName", "Biosnoop.ShowsEveryWriteOfAProcess", "Offcputime.TotalOfKnownSleeps",
     "Execsnoop.EveryTryWithItsArguments", "Readahead.ReadsUseAllOfIt", "Memleak.OutstandingOfEachFunction",
-    "Tcplife.ClientCloses", "Opensnoop.EveryCallWithItsResult", "Syscount.CountsAreExact", "Traceloop.BadEndsOfProcesses"))
+    "Tcplife.ClientCloses", "Opensnoop.EveryCallWithItsResult", "Syscount.CountsAreExact", "Traceloop.BadEndsOfProcesses",
+    "Unwind.ChainOfAllKindsOfFrames", "Unwind.SignalHandlers", "Unwind.ProcedureLinkageTables"))
 
 
 @dataclass(frozen=True)
@@ -364,6 +365,12 @@ def browser(run):
     if fetched(run) and run.build():
         for picture in ("flamegraph", "heatmap"):
             run.step(f"{picture}s in a browser", [run.root / f"tests/browser/{picture}_test.py", run.directory() / "bin/draw_picture"])
+
+
+@part("arm64-build", "the executable and its kernel programs compile for arm64", 450, ("ci",), needs=("arm64",), by_turn=True)
+def arm64_build(run):
+    if fetched(run):
+        run.build("arm64", ["coretap"])
 
 
 # --- by hand -------------------------------------------------------------------------------------

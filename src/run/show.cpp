@@ -216,14 +216,17 @@ std::map<std::string, std::string> settings_of(const Tool& tool, const Config& c
   return once;
 }
 
-/// Refuses options that would have changed a constant of the kernel program, its hooks or filters.
+/// Refuses what would have changed a constant of the kernel program, its code, hooks or filters.
 Result<void> check_same_tracing(const Tool& tool, const Config& recorded, const Config& shown) {
-  auto refused = [&](std::string_view option) {
-    return Error{fmt::format("--{}: was decided when the run was recorded", option),
+  auto refused_word = [&](std::string_view word) {
+    return Error{fmt::format("{}: was decided when the run was recorded", printable(word)),
                  {},
                  fmt::format("record again with it: coretap {} --record FILE ...", tool.name),
                  kUsage};
   };
+  auto refused = [&](std::string_view option) { return refused_word(fmt::format("--{}", option)); };
+  for (auto& word : shown.words)
+    if (std::ranges::find(recorded.words, word) == recorded.words.end()) return refused_word(word);
   const auto options = all_options(tool);
   const auto settings = settings_of(tool, recorded);
   for (auto& [name, value] : shown.given_options()) {
@@ -234,6 +237,7 @@ Result<void> check_same_tracing(const Tool& tool, const Config& recorded, const 
     auto option =
         std::ranges::find_if(options, [&wanted = name](auto& o) { return o.name == wanted; });
     if (option == options.end()) continue;
+    if (option->traces) return refused(name);
     if (auto r = option->apply(with, value); !r) return r.error();
     with.give(name, value);
     const bool same_constants = std::ranges::equal(

@@ -112,8 +112,9 @@ bool CodeNames::take(const void* record, std::size_t size) {
   } else if (code.kind == RUNTIME_PHP) {
     // Code outside of functions has no name.
     if (code.function.empty()) code.function = "<main>";
-    if (auto of = sent.substr(0, sent.find('\0')); !of.empty())
-      code.function = std::string(of) + "::" + code.function;
+    const auto of = sent.substr(0, PHP_CLASS_NAME);
+    if (auto name = of.substr(0, of.find('\0')); !name.empty())
+      code.function = std::string(name) + "::" + code.function;
   } else if (code.kind == RUNTIME_RUBY) {
     code.lines = ruby_lines(from, sent);
   } else {

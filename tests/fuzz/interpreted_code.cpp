@@ -25,9 +25,11 @@ FUZZ(interpreted_code, bytes) {
   const auto number = record->number & ((1ULL << RUNTIME_NUMBER_BITS) - 1);
   for (std::uint64_t place : {0U, 1U, 7U, 100U, 5000U, (1U << RUNTIME_PLACE_BITS) - 1}) {
     const auto frame = names.find(STACK_RUNTIME | number << RUNTIME_PLACE_BITS | place);
-    // A character of a byte has two bytes in UTF-8, and a mark may follow.
-    MUST(frame.function.size() <= 2 * RUNTIME_NAME + 3);
-    MUST(frame.file.size() <= 2 * RUNTIME_FILE_NAME + 3);
+    // A character of a byte has two bytes in UTF-8, and a mark may follow. The name of a Java
+    // class, which comes in place of a file, precedes a function's.
+    constexpr std::size_t kName = 2 * RUNTIME_NAME + 3, kFile = 2 * RUNTIME_FILE_NAME + 3;
+    MUST(frame.function.size() <= kFile + kName + 1);
+    MUST(frame.file.size() <= kFile);
     MUST(frame.line < 100'000'000);
   }
   for (unsigned minor = 9; minor <= 15; minor++) {

@@ -214,6 +214,15 @@ TEST(Recording, OptionsOfTheTracingAreRefused) {
                 shown.err.find("unknown option") != std::string::npos)
         << shown.err;
   }
+  const auto calls = directory.path() + "/calls.ctr";
+  ASSERT_EQ(run({tool_path("trace"), "--record", calls, "--duration", "0.3", "sys_getppid"}).status,
+            0);
+  for (auto* wrong : {"-Z 10", "--string-size=10", "-p 1", "sys_getpid"}) {
+    SCOPED_TRACE(wrong);
+    auto shown = run(Strings{tool_path("coretap"), "show", calls} + Strings(wrong));
+    EXPECT_EQ(shown.status, 2);
+    EXPECT_TRUE(contains(shown.err, "was decided when")) << shown.err;
+  }
   auto info = run({tool_path("coretap"), "show", "--info", file});
   EXPECT_EQ(info.status, 0);
   expect_contains(info.out, {"runqlat --duration=0.3", "whole"});

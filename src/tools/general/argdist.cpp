@@ -137,11 +137,13 @@ TOOL(argdist) {
            {Difference::bcc, "The time of a report is without brackets."}},
       .object = skeleton<argdist_bpf>(),
       .positionals = {more()},
-      .options = {specification('C', "count-of", "count", "count values of SPEC", {}),
+      .options = {specification('C', "count-of", "count", "count values of SPEC", {}).tracing(),
                   specification('H', "histogram-of", "histogram",
-                                "show values of SPEC as a histogram", setting(&Opt::distribution)),
+                                "show values of SPEC as a histogram", setting(&Opt::distribution))
+                      .tracing(),
                   number('z', "string-size", "BYTES", "read at most BYTES of a text (default: 80)",
-                         Range{1, ARGDIST_TEXT - 8}, {}),
+                         Range{1, ARGDIST_TEXT - 8}, {})
+                      .tracing(),
                   free_text(
                       'I', "include", "HEADER",
                       "accepted as in bcc, but not needed: types come from the kernel itself"),

@@ -111,7 +111,8 @@ TOOL(ksnoop) {
                        "print how the functions are declared, then exit, as info does"),
                   number('Z', "value-size", "BYTES",
                          "copy at most BYTES of a struct (default: 1024), and 80 of a text",
-                         Range{8, calls::kMostBytes}, {}),
+                         Range{8, calls::kMostBytes}, {})
+                      .tracing(),
                   shared::max_events(), shared::max_probes(), shared::debug().also('d'),
                   shared::pid(), shared::tid(), shared::uid(), shared::comm(), shared::cgroup()},
       .other_meanings =

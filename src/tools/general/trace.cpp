@@ -37,7 +37,8 @@ std::vector<Option> options() {
       {{shared::timestamp('t'), flag('T', "time", "print the time of day"),
         flag('C', "print-cpu", "print the CPU"), shared::max_events(),
         number('Z', "string-size", "BYTES", "read at most BYTES of a text (default: 80)",
-               Range{1, tracing::kMostText}, {}),
+               Range{1, tracing::kMostText}, {})
+            .tracing(),
         free_text('f', "msg-filter", "TEXT", "only messages that contain TEXT"),
         shared::regular_expressions('r'), shared::max_probes(), shared::return_trampoline(),
         shared::debug(0), shared::kernel_stack(),

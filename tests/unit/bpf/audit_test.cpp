@@ -541,6 +541,19 @@ std::size_t runs_at_once(std::string_view section) {
   return 0;
 }
 
+// Kernels that allocate storage with kmalloc_nolock() (7.3) have at most two pages for a value and
+// its header; they accept the map, and then refuse each value.
+TEST_P(EveryKernelProgram, StorageIsSmall) {
+  ASSERT_TRUE(object);
+  bpf_map* map = nullptr;
+  bpf_object__for_each_map(map, object.get()) {
+    if (bpf_map__type(map) != BPF_MAP_TYPE_TASK_STORAGE &&
+        bpf_map__type(map) != BPF_MAP_TYPE_SK_STORAGE)
+      continue;
+    EXPECT_LE(bpf_map__value_size(map), 2 * 4096u - 192u) << bpf_map__name(map);
+  }
+}
+
 // Otherwise another program can change the CPU's memory in their middle (UNPREEMPTED).
 TEST_P(EveryKernelProgram, ProgramsThatTheKernelPreemptsTurnThatOff) {
   ASSERT_TRUE(object);
