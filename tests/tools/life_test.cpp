@@ -183,7 +183,7 @@ void Lived::expect_names(const Report& report) {
   EXPECT_EQ(any, named) << "no line has the workload's name";
 }
 
-/// What a kernel refuses for a walk, it refuses for all.
+/// A kernel that has no memory for a walk has none for all of them.
 void Lived::expect_user_stacks(const Report& report) const {
   if (tests_.user_stacks.empty()) return;
   bool found = false;
