@@ -281,7 +281,8 @@ bool Kernel::has_exchange() {
 Kernel::Preemption Kernel::preemption(bool at_functions) {
   Preemption found;
   if (!types()) return found;
-  // Tracepoints are protected by SRCU instead: 7.0. A per-CPU variable, of which BTF has few.
+  // Tracepoints are protected by SRCU instead: 7.0. Older kernels have this per-CPU variable, too,
+  // for idle CPUs; they lack the functions.
   found.at_tracepoints = btf_.find("tracepoint_srcu_srcu_data", BTF_KIND_VAR);
   if (!found.at_tracepoints && !at_functions) return found;
   // Kernels that have bpf_preempt_disable(), but not the third, refuse global functions between

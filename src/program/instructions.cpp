@@ -3,8 +3,7 @@
 #include <string_view>
 #include <vector>
 
-#include "lib/core/follow.h"
-#include "lib/core/preempt.h"
+#include "lib/core/placeholders.h"
 #include "program/session.hpp"
 #include "program/variables.hpp"
 

@@ -12,7 +12,7 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
 #include "lib/arch/registers.bpf.h"
-#include "lib/core/preempt.h"
+#include "lib/core/placeholders.h"
 #include "lib/core/shared.h"
 
 typedef __u64 u64;

@@ -9,7 +9,7 @@
 #define CORETAP_FOLLOW_BPF_H
 
 #include "lib/core/coretap.bpf.h"
-#include "lib/core/follow.h"
+#include "lib/core/placeholders.h"
 
 /*
  * bpf_rdonly_cast turns an address into a typed pointer, whose members are plain

@@ -104,7 +104,6 @@ TRACING(unwind_exit, "tp_btf/sched_process_exit")
 
 MAP(ARRAY, unwind_answer, 1, u32, struct unwind_answer);
 
-/* The loader asks for the file that it has mapped at an address. */
 inline_ int answer_key(struct walk *w, struct unwind_answer *answer, u64 address)
 {
 	answer->start = 0;
@@ -118,6 +117,7 @@ inline_ int answer_key(struct walk *w, struct unwind_answer *answer, u64 address
 	return 1;
 }
 
+/* The loader asks for the file that it has mapped at an address. */
 SEC("run/asked")
 int unwind_ask_key(u64 *ctx)
 {

@@ -9,7 +9,7 @@
 #include <tuple>
 
 #include "all_tools.hpp"
-#include "lib/core/preempt.h"
+#include "lib/core/placeholders.h"
 #include "program/section.hpp"
 
 namespace coretap {
