@@ -91,6 +91,7 @@ class Showing {
       do_again(last = **mark);
       s_.out.flush();
       if (s_.out.failed() || s_.out.closed()) break;
+      if (every_ns_ && s_.config.schedule.count && reports_ >= s_.config.schedule.count) break;
     }
     return finish(s_, *reporter_, -1);
   }
@@ -122,6 +123,7 @@ class Showing {
                                : mark.did == record::Did::report;
     if (mark.did == record::Did::last || (reading && due)) {
       shown_ns_ = mark.monotonic_ns;
+      reports_++;
       reporter_->report(s_);
       s_.out.flush(true);
     } else if (reading) {
@@ -164,7 +166,7 @@ class Showing {
   std::unique_ptr<Reporter> reporter_;
   const std::uint64_t every_ns_;
   const bool whole_;
-  std::uint64_t shown_ns_ = 0, gaps_ = 0;
+  std::uint64_t shown_ns_ = 0, gaps_ = 0, reports_ = 0;
 };
 
 /// Stands for the file that a recorded run wrote.
@@ -176,23 +178,30 @@ std::string_view option_of(std::string_view word) {
   return word.substr(2, word.substr(0, word.find('=')).size() - 2);
 }
 
-bool gives_interval(const std::vector<std::string>& words) {
-  return std::ranges::any_of(words, [](std::string_view word) {
-    return option_of(word) == "interval" || (word.starts_with("-i") && !word.starts_with("--"));
-  });
+bool is_of_interval(const Positional& p) { return p.option == "interval" || p.metavar == "COUNT"; }
+
+/// By its option, or as the argument that tools have for it.
+bool gives_interval(const Tool& tool, const std::vector<std::string>& words) {
+  if (std::ranges::any_of(words, [](std::string_view word) {
+        return option_of(word) == "interval" || (word.starts_with("-i") && !word.starts_with("--"));
+      }))
+    return true;
+  if (tool.positionals.empty() || tool.positionals[0].option != "interval") return false;
+  Invocation unused;
+  auto others = take_options(unused, "coretap show", all_options(tool), words);
+  return others && !others->empty();
 }
 
 /// The words of the user, and those of the recorded run that they do not replace.
 std::vector<std::string> words_to_show(const Tool& tool, const record::Head& head,
                                        const std::vector<std::string>& more) {
   auto words = more;
-  const bool interval = gives_interval(more);
+  const bool interval = gives_interval(tool, more);
   auto positional = tool.positionals.begin();
   for (auto& word : head.words) {
     const auto option = option_of(word);
     if (option.empty()) {
-      const bool of_interval = positional != tool.positionals.end() &&
-                               (positional->option == "interval" || positional->metavar == "COUNT");
+      const bool of_interval = positional != tool.positionals.end() && is_of_interval(*positional);
       if (positional != tool.positionals.end() && !positional->repeats()) ++positional;
       if (interval && of_interval) continue;
     } else if ((interval && option == "interval") ||
@@ -225,8 +234,13 @@ Result<void> check_same_tracing(const Tool& tool, const Config& recorded, const 
                  kUsage};
   };
   auto refused = [&](std::string_view option) { return refused_word(fmt::format("--{}", option)); };
-  for (auto& word : shown.words)
-    if (std::ranges::find(recorded.words, word) == recorded.words.end()) return refused_word(word);
+  auto positional = tool.positionals.begin();
+  for (auto& word : shown.words) {
+    const bool of_interval = positional != tool.positionals.end() && is_of_interval(*positional);
+    if (positional != tool.positionals.end() && !positional->repeats()) ++positional;
+    if (!of_interval && std::ranges::find(recorded.words, word) == recorded.words.end())
+      return refused_word(word);
+  }
   const auto options = all_options(tool);
   const auto settings = settings_of(tool, recorded);
   for (auto& [name, value] : shown.given_options()) {
@@ -382,7 +396,7 @@ Result<int> show(record::Replay& replay, const std::vector<std::string>& paths,
   if (parsed->config.given("lines"))
     return usage("--lines: a recording has no source lines",
                  "coretap symbolize prints those of addresses");
-  const bool other_interval = gives_interval(arguments);
+  const bool other_interval = gives_interval(declared, arguments);
   if (other_interval && parsed->config.schedule.interval < 1)
     return usage("--interval: a recording has readings of each second, not of shorter times");
   Session s(tool, parsed->config);

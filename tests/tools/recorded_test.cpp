@@ -165,12 +165,18 @@ TEST(Recording, SnapshotsAreShownAtOtherIntervals) {
     reports.back() += line + "\n";
   }
   ASSERT_EQ(reports.size(), 4u);
-  auto shown = [&](const char* interval) {
-    return body(run({tool_path("coretap"), "show", file, "--json", "--interval", interval}).out);
+  auto shown = [&](const std::vector<std::string>& words) {
+    std::vector<std::string> command{tool_path("coretap"), "show", file, "--json"};
+    command.insert(command.end(), words.begin(), words.end());
+    auto done = run(command);
+    EXPECT_EQ(done.status, 0) << done.err;
+    return body(done.out);
   };
-  EXPECT_EQ(shown("1"), body(live.out));
-  EXPECT_EQ(shown("2"), reports[0] + reports[2]);
-  EXPECT_EQ(shown("3"), reports[0] + reports[3]);
+  EXPECT_EQ(shown({"--interval", "1"}), body(live.out));
+  EXPECT_EQ(shown({"--interval", "2"}), reports[0] + reports[2]);
+  EXPECT_EQ(shown({"--interval", "3"}), reports[0] + reports[3]);
+  EXPECT_EQ(shown({"2"}), reports[0] + reports[2]);
+  EXPECT_EQ(shown({"1", "3"}), reports[0] + reports[1] + reports[2]);
 }
 
 TEST(Recording, WhatWasKilledIsShownToItsLastSecond) {
