@@ -133,7 +133,10 @@ TracedEvent TracedFields::read(const Session& s, std::uint64_t time_ns, const vo
 
 Result<void> EventTrace::open(Session& s) {
   part_ = s.trace_part;
-  if (!part_ && s.config.files.perfetto.empty()) return {};
+  const bool writes = part_ || !s.config.files.perfetto.empty();
+  // A recording has them for a trace that is made later.
+  if (writes || s.recorder) clocks_ = perfetto::recorded_clocks(perfetto::read_clocks());
+  if (!writes) return {};
   tool_ = s.tool.name;
   if (part_)
     file_.open_part(part_->file);
@@ -144,7 +147,6 @@ Result<void> EventTrace::open(Session& s) {
   if (file_.is_renamed()) s.retained.add({Capability::dac_override, Capability::fowner});
   writer_.emplace(part_ ? part_->number + 1 : 1,
                   [this](std::string_view bytes) { file_.add(bytes); });
-  clocks_ = perfetto::read_clocks();
   checked_ns_ = clocks_.monotonic;
   writer_->clocks(clocks_);
   writer_->system(perfetto::this_system());
@@ -228,9 +230,9 @@ void EventTrace::check(Session& s) {
   const auto lost_before = std::exchange(known_lost_, counts[LEDGER_LOST]);
   lost(checked_ns_, now, known_lost_ - lost_before);
   checked_ns_ = now;
-  if (replaying()) return;
-  const auto clocks = perfetto::read_clocks();
-  if (perfetto::differ(clocks_, clocks)) writer_->clocks(clocks_ = clocks);
+  auto clocks = replaying() ? perfetto::recorded_clocks(clocks_) : perfetto::read_clocks();
+  if (perfetto::differ(clocks_, clocks))
+    writer_->clocks(clocks_ = replaying() ? clocks : perfetto::recorded_clocks(clocks));
   tell(s);
 }
 

@@ -97,12 +97,18 @@ TEST(Recording, PicturesAndProfilesAreTheSame) {
   const ThingsToSee load;
   struct {
     const char *words, *option;
-  } const kFiles[] = {{"offcputime", "--svg"}, {"walltime", "--svg"}, {"profile", "--pprof"}};
-  for (auto& [tool, option] : kFiles) {
-    SCOPED_TRACE(tool);
-    require_tool(tool);
+  } const kFiles[] = {{"offcputime", "--svg"},
+                      {"walltime", "--svg"},
+                      {"profile", "--pprof"},
+                      {"opensnoop", "--perfetto"},
+                      {"traceloop --comm cat", "--perfetto"}};
+  for (auto& [words, option] : kFiles) {
+    SCOPED_TRACE(words);
+    const auto command = Strings(words);
+    require_tool(command.front());
     auto live =
-        run({tool_path(tool), "--duration", "0.7", option, in("live.svg"), "--record", in("ctr")});
+        run(Strings{tool_path(command.front())} + Strings(command.begin() + 1, command.end()) +
+            Strings{"--duration", "0.7", option, in("live.svg"), "--record", in("ctr")});
     ASSERT_EQ(live.status, 0) << live.err;
     auto shown = run({tool_path("coretap"), "show", in("ctr"), option, in("shown.svg")});
     EXPECT_EQ(shown.status, 0) << shown.err;
