@@ -75,17 +75,36 @@ inline_ void sent_to(struct sigsnoop_event *e, struct task_struct *t, s32 code, 
 	e->target_pidns = pidns_of(t);
 }
 
-/* For the running task's current call; ignores signals sent by interrupts meanwhile. */
+/* For the running task's current call; ignores signals sent by interrupts meanwhile. Of several
+ * receivers, the event has the first one, or the wanted one. */
 inline_ void sent_by_call(u32 signal, struct task_struct *t, s32 code, u32 outcome)
 {
 	struct sig_call *c = current_slot(false);
+	u32 sent;
 
 	if (!c || !c->under_way || c->event.signal != signal || code > 0 || code == SI_TIMER)
 		return;
-	if (c->event.sent)
-		c->event.sent++;
-	else
+	sent = c->event.sent;
+	if (!sent || (wanted_target && task_tgid(t) == wanted_target))
 		sent_to(&c->event, t, code, outcome);
+	c->event.sent = sent + 1;
+}
+
+/* Does the running task number processes as the tool's user does? */
+inline_ bool numbers_as_viewer(void)
+{
+	struct pid *pid = BPF_CORE_READ(current_task(), thread_pid);
+	u32 level = BPF_CORE_READ(pid, level);
+
+	return view_pidns ? pidns_at(pid, level) == view_pidns : !level;
+}
+
+/* If no signal was sent, the target is only known as the sender numbers it. */
+inline_ bool is_for_target(const struct sigsnoop_event *e)
+{
+	if (e->sent)
+		return e->target.known && e->target.pid == wanted_target;
+	return e->given == wanted_target && numbers_as_viewer();
 }
 
 TRACING(on_signal, "tp_btf/signal_generate")
@@ -128,9 +147,7 @@ UNPREEMPTED(on_exit,
 		return 0;
 	c->under_way = false;
 	e = &c->event;
-	if ((failed_only && ctx->ret >= 0) ||
-	    (wanted_target && e->given != wanted_target &&
-	     !(e->target.known && e->target.pid == wanted_target)))
+	if ((failed_only && ctx->ret >= 0) || (wanted_target && !is_for_target(e)))
 		return filtered();
 	e->head.time_ns = bpf_ktime_get_ns();
 	e->ret = ctx->ret;

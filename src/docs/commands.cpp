@@ -302,13 +302,18 @@ const std::vector<OwnCommand>& commands() {
            "from standard input. Debug information (DWARF 2 to 5) is read from a file with the "
            "same build id below /usr/lib/debug, from the file of the debug link, or from FILE; for "
            "Go programs without it, from the table of their runtime. Otherwise only the names of "
-           "symbols are known. Separate .dwo files, and files that dwz shares, are not read. Exit "
-           "status 1: nothing is known about any of the addresses.",
+           "symbols are known. Separate .dwo files, and files that dwz shares, are not read. "
+           "--debuginfod runs debuginfod-find, which sends the build id of FILE to the servers; "
+           "if root runs it, it does so as user nobody, and the debug file is kept only in the "
+           "directory of DEBUGINFOD_CACHE_PATH, if nobody may write there. Exit status 1: nothing "
+           "is known about any of the addresses.",
        .options = symbolize_options(),
        .examples = {{"symbolize /usr/bin/python3.11 0x1d2e40",
                      "the line, and the functions that were inlined there"},
                     {"symbolize --debug-root /srv/debug ./server < addresses",
-                     "many addresses, with debug files from another directory"}},
+                     "many addresses, with debug files from another directory"},
+                    {"symbolize --debuginfod /usr/sbin/nginx 0x4d2a0",
+                     "with the debug file that the distribution's server has"}},
        .rights = "The right to read the files.",
        .output =
            "ADDRESS FUNCTION at FILE:LINE. Inlined functions are marked with (inlined); each is "

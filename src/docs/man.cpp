@@ -261,12 +261,11 @@ void effects_section(Page& p) {
   p.prose(
       "A program takes longer where it is probed, and does nothing else differently. The kernel's "
       "return probe would replace the return address on the stack, so that C++ exceptions end in "
-      "terminate(), Rust panics abort, cancelled threads run no destructors and Go programs stop. "
-      "Functions are probed at their return instructions instead.");
+      "terminate(), Rust panics abort, cancelled threads run no destructors, coroutines crash and "
+      "Go programs stop. Functions are probed at their return instructions instead.");
   p.prose(
-      "The kernel's return probe is used if nothing can unwind through the function: in "
-      "functions that call nothing, in programs in C alone that cancel no threads, and in "
-      "functions that allocate memory or take mutexes. A function whose return instructions cannot "
+      "The kernel's return probe is used if nothing can unwind or switch stacks in the function: in "
+      "functions that call nothing, and those that allocate memory or take mutexes. A function whose return instructions cannot "
       "be found otherwise is left out, with a message. --return-trampoline uses the kernel's return "
       "probe there too, but not in Go programs.");
   p.prose(

@@ -894,13 +894,13 @@ void add_arguments(Scope& scope, const std::vector<Parameter>& parameters) {
     return static_cast<std::uint32_t>(offsetof(expression_in, arguments) + 8 * i);
   };
   for (std::size_t i = 0; i < kInRegisters; i++) {
-    auto type = i < parameters.size() ? parameters[i].type : integer_type(8, false);
-    if (type->kind == Type::nothing || type->kind == Type::record) type = integer_type(8, false);
+    auto type = i < parameters.size() ? parameters[i].type : untyped_register(false);
+    if (type->kind == Type::nothing || type->kind == Type::record) type = untyped_register(false);
     Variable variable{type, at(i), false, EXPRESSION_USES_ARGUMENTS};
     if (i < parameters.size() && !parameters[i].name.empty())
       scope.names[parameters[i].name] = variable;
     // argN has no specific type: in bcc it is a number.
-    if (type->kind == Type::integer) variable.type = integer_type(8, type->is_signed);
+    if (type->kind == Type::integer) variable.type = untyped_register(type->is_signed);
     scope.names[fmt::format("arg{}", i + 1)] = variable;
   }
 }

@@ -139,6 +139,19 @@ std::optional<std::uint64_t> number(Dwarf_Die& die, unsigned name) {
   return value;
 }
 
+/// Forms of a fixed size have no sign: compilers write negative numbers as sdata.
+std::optional<std::int64_t> constant(Dwarf_Attribute& attribute) {
+  const auto form = libdw().dwarf_whatform(&attribute);
+  Dwarf_Sword value = 0;
+  Dwarf_Word number = 0;
+  if (form == DW_FORM_sdata || form == DW_FORM_implicit_const) {
+    if (libdw().dwarf_formsdata(&attribute, &value) != 0) return {};
+    return value;
+  }
+  if (libdw().dwarf_formudata(&attribute, &number) != 0) return {};
+  return static_cast<std::int64_t>(number);
+}
+
 bool flag(Dwarf_Die& die, unsigned name) {
   Dwarf_Attribute attribute;
   bool value = false;
@@ -288,12 +301,10 @@ class File final : public NamedTypes, public std::enable_shared_from_this<File> 
       if (libdw().dwarf_tag(&die) != DW_TAG_enumeration_type) return false;
       return children(die, [&](Dwarf_Die& one) {
         Dwarf_Attribute attribute;
-        Dwarf_Sword value = 0;
-        if (name_of(one) != name || !libdw().dwarf_attr(&one, DW_AT_const_value, &attribute) ||
-            libdw().dwarf_formsdata(&attribute, &value) != 0)
+        if (name_of(one) != name || !libdw().dwarf_attr(&one, DW_AT_const_value, &attribute))
           return false;
-        found = value;
-        return true;
+        found = constant(attribute);
+        return found.has_value();
       });
     });
     return found;
@@ -494,11 +505,16 @@ class DwarfMembers final : public Members {
       at += *whole;
     } else {
       at += std::uint64_t{*offset} * 8;
-      // In DWARF 2 and 3 counted from the highest bit of the storage unit.
-      if (auto from_top = number(die, DW_AT_bit_offset); from_top && bits) {
+      // In DWARF 2 and 3 counted from the highest bit of the storage unit. Negative: a packed field
+      // that ends behind the unit.
+      Dwarf_Attribute from_top;
+      if (bits && libdw().dwarf_attr_integrate(&die, DW_AT_bit_offset, &from_top)) {
+        const auto from = constant(from_top);
         const auto holds = number(die, DW_AT_byte_size).value_or(m.type->bytes);
-        if (holds > 16 || *from_top > 128 || *from_top + bits > holds * 8) return {};
-        at += holds * 8 - *from_top - bits;
+        const auto behind = static_cast<std::int64_t>(holds * 8) - from.value_or(0) -
+                            static_cast<std::int64_t>(bits);
+        if (!from || holds > 16 || *from > 128 || *from < -128 || behind < 0) return {};
+        at += static_cast<std::uint64_t>(behind);
       }
     }
     if (at > kMostOffset * 8) return {};
@@ -872,7 +888,7 @@ void place(UserFunction& f, const std::vector<Declared>& declared, std::size_t n
   auto put = [&](const Declared& p, std::size_t at) {
     if (f.parameters.size() <= at) f.parameters.resize(at + 1);
     f.parameters[at] = {p.name, p.type};
-    if (p.type->kind == Type::nothing) f.parameters[at].type = integer_type(8, false);
+    if (p.type->kind == Type::nothing) f.parameters[at].type = untyped_register(false);
   };
   for (auto& p : declared) {
     std::string why;
@@ -902,7 +918,7 @@ void place(UserFunction& f, const std::vector<Declared>& declared, std::size_t n
     if (!why.empty() && !p.name.empty()) f.elsewhere[p.name] = why;
   }
   for (auto& p : f.parameters) {
-    if (!p.type) p.type = integer_type(8, false);
+    if (!p.type) p.type = untyped_register(false);
     f.elsewhere.erase(p.name);  // damaged information may contain a name twice
   }
 }

@@ -79,10 +79,11 @@ bool read_layout(std::string_view bytes, Layout& to, int depth, std::size_t& par
 
 std::string packed(const Output& output) {
   auto& type = *output.type;
-  return coretap::packed({numbers({static_cast<std::uint64_t>(output.form), output.at, output.room,
-                                   static_cast<std::uint64_t>(type.kind), type.bytes,
-                                   flags({type.is_signed, type.truth, type.character, type.user})}),
-                          type.name});
+  return coretap::packed(
+      {numbers({static_cast<std::uint64_t>(output.form), output.at, output.room,
+                static_cast<std::uint64_t>(type.kind), type.bytes,
+                flags({type.is_signed, type.truth, type.character, type.user, type.untyped})}),
+       type.name});
 }
 
 std::optional<Output> output_from(std::string_view bytes) {
@@ -99,6 +100,7 @@ std::optional<Output> output_from(std::string_view bytes) {
   type->truth = flag(is, 1);
   type->character = flag(is, 2);
   type->user = flag(is, 3);
+  type->untyped = flag(is, 4);
   return Output{static_cast<Output::Form>(form), std::move(type), static_cast<std::uint32_t>(at),
                 static_cast<std::uint32_t>(room)};
 }

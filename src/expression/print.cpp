@@ -21,9 +21,7 @@ int width_of(const Conversion& c, const Output& output) {
   if (c.bytes) return c.bytes;
   auto& type = *output.type;
   if (type.kind != Type::integer) return 8;
-  // A register of unknown type: as in bcc an int, unless the conversion specifies another
-  // type.
-  if (type.name == "u64" || type.name == "s64") return 4;
+  if (type.untyped) return 4;  // unless the conversion specifies another type
   return std::max<int>(4, static_cast<int>(type.bytes));
 }
 

@@ -186,6 +186,12 @@ TypePtr integer_type(std::uint32_t bytes, bool is_signed) {
       Type{Type::integer, (is_signed ? "s" : "u") + std::to_string(bytes * 8), bytes, is_signed});
 }
 
+TypePtr untyped_register(bool is_signed) {
+  auto type = *integer_type(8, is_signed);
+  type.untyped = true;
+  return std::make_shared<const Type>(std::move(type));
+}
+
 TypePtr pointer_to(TypePtr to, bool user) {
   Type t{Type::pointer, (to ? to->name : "void") + " *"};
   t.to = std::move(to);
@@ -413,8 +419,10 @@ std::shared_ptr<const Members> format_members(std::string_view format, const Typ
       }
     auto [name, type] = parse_declaration(declaration, types);
     if (name.empty()) return;
-    if (member.place == Member::memory && type->kind == Type::integer) {
-      // The format file has the size and sign of an enum or an unknown type.
+    const bool input = inputs && !name.starts_with("common_") && name != "__syscall_nr";
+    if (!input && member.place == Member::memory && type->kind == Type::integer) {
+      // The format file has the size and sign of an enum or an unknown type; of an argument of a
+      // system call it has those of a register.
       auto exact = *type;
       exact.bytes = field.size == 1 || field.size == 2 || field.size == 4 ? field.size : 8;
       exact.is_signed = field.is_signed;
@@ -422,7 +430,7 @@ std::shared_ptr<const Members> format_members(std::string_view format, const Typ
     }
     member.type = type;
     member.bit = field.at * 8;
-    if (inputs && !name.starts_with("common_") && name != "__syscall_nr") {
+    if (input) {
       member.place = Member::input;
       member.bit = *inputs + 8 * number++;
       if (type->kind == Type::pointer) member.type = in_user_memory(type);

@@ -61,6 +61,7 @@ struct Type {
   bool truth = false;                           ///< _Bool: nonzero values become 1
   bool character = false;                       ///< char: an array of them is text
   bool user = false;                            ///< pointer to user memory
+  bool untyped = false;                         ///< integer: a register of unknown type
   TypePtr to = {};                              ///< target of a pointer; element of an array
   std::uint32_t count = 0;                      ///< number of array elements; 0: not known
   std::shared_ptr<const Members> members = {};  ///< of a record
@@ -84,6 +85,8 @@ const T* behind(const btf_type* type) {
 
 TypePtr nothing();
 TypePtr integer_type(std::uint32_t bytes, bool is_signed);
+/// A register whose type is not known. Conversions print an int of it, as in bcc.
+TypePtr untyped_register(bool is_signed);
 TypePtr pointer_to(TypePtr to, bool user = false);
 TypePtr array_of(TypePtr element, std::uint32_t count);
 /// The same type; a pointer becomes one to user memory.

@@ -41,6 +41,13 @@ std::string decimal(std::string_view type, std::uint64_t value) {
   return value < kLooksLikeAddress ? fmt::format("{}", value) : fmt::format("{:#x}", value);
 }
 
+/// The format files are those of 64-bit calls.
+std::string type_in_32_bits(std::string type) {
+  if (is_one_of(type, {"long", "off_t", "ssize_t"})) return "int";
+  if (is_one_of(type, {"unsigned long", "size_t"})) return "unsigned int";
+  return type;
+}
+
 constexpr std::uint32_t first_arguments(std::size_t count) { return (1U << count) - 1; }
 
 /// By operation, from FUTEX_WAIT to FUTEX_LOCK_PI2. Source: do_futex() in kernel/futex/syscalls.c.
@@ -119,8 +126,11 @@ Result<void> CallFormats::read() {
       if (all && format.error().status == kFailed) all = format.error();
       continue;
     }
+    auto arguments = parse_call_format(*format);
+    if (call.compat)
+      for (auto& argument : arguments) argument.type = type_in_32_bits(argument.type);
     known_[static_cast<std::uint32_t>(call.number) + (call.compat ? CALLS_COMPAT : 0)] =
-        parse_call_format(*format);
+        std::move(arguments);
   }
   return all;
 }

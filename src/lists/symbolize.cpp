@@ -14,6 +14,7 @@
 #include "coretap/fd.hpp"
 #include "coretap/json.hpp"
 #include "coretap/options.hpp"
+#include "lists/debuginfod.hpp"
 #include "lists/lists.hpp"
 #include "lists/verbosity.hpp"
 #include "symbols/demangle.hpp"
@@ -71,7 +72,8 @@ Result<void> read_addresses(Addresses& all) {
 /// A file's places, from debug information, the table of Go's runtime, or its symbols alone.
 class Symbolizer {
  public:
-  Symbolizer(const Config& config, std::string path) : path_(std::move(path)) {
+  Symbolizer(const Config& config, std::string path)
+      : path_(std::move(path)), asks_(config.given("debuginfod")) {
     roots_ = config.own<DebugRoots>().all;
     roots_.emplace_back(kDebugRoot);
   }
@@ -99,13 +101,13 @@ class Symbolizer {
   /// `addresses`: sorted.
   std::vector<symbols::SourcePlace> find(const Addresses& addresses) {
     const ReadFailures failures(path_);
-    auto debug = symbols::find_debug_file(fd_.get(), path_, roots_);
+    auto debug = symbols::find_debug_file(fd_.get(), path_, roots_).fd;
     std::vector<symbols::SourcePlace> places;
-    if (debug.fd) {
-      places = symbols::SourceLines(debug.fd.get()).find(addresses);
-    } else if (auto go = symbols::go_lines(fd_.get(), addresses); !go.empty()) {
-      places = std::move(go);
-    } else {
+    if (!debug) places = symbols::go_lines(fd_.get(), addresses);
+    if (!debug && places.empty() && asks_) debug = downloaded();
+    if (debug) {
+      places = symbols::SourceLines(debug.get()).find(addresses);
+    } else if (places.empty()) {
       places.resize(addresses.size());
       list_note(kSymbolize, fmt::format("there is no debug information for {}{}", path_,
                                         table_->build_id().empty()
@@ -116,9 +118,22 @@ class Symbolizer {
     return places;
   }
   const symbols::ElfSymbols& table() const { return *table_; }
+  /// Of the question to the servers.
+  const std::optional<Error>& failed() const { return failed_; }
 
  private:
+  Fd downloaded() {
+    auto file = ask_debuginfod(path_, table_->build_id());
+    if (file && symbols::debug_file_key(fd_.get()).is_of(file->get())) return std::move(*file);
+    failed_ = file ? Error{fmt::format("the servers have another file for {}", printable(path_)),
+                           "its build id differs"}
+                   : file.error();
+    return {};
+  }
+
   const std::string path_;
+  const bool asks_;
+  std::optional<Error> failed_;
   std::vector<std::string> roots_;
   Fd fd_;
   std::shared_ptr<symbols::ElfSymbols> table_;
@@ -190,21 +205,25 @@ std::string text_lines(std::uint64_t address, const std::vector<ShownFrame>& fra
 }  // namespace
 
 std::vector<Option> symbolize_options() {
-  return {value(
-              0, "debug-root", "DIRECTORY",
-              "search it for debug files before /usr/lib/debug; may be repeated",
-              [](Config& c, std::string_view text) -> Result<void> {
-                if (text.empty()) return usage("--debug-root: needs a directory");
-                while (text.size() > 1 && text.ends_with('/')) text.remove_suffix(1);
-                c.own<DebugRoots>().all.emplace_back(text);
-                return {};
-              },
-              Complete::directory)
-              .adding_up(),
-          flag(0, "json", "one JSON object per line")};
+  return {
+      value(
+          0, "debug-root", "DIRECTORY",
+          "search it for debug files before /usr/lib/debug; may be repeated",
+          [](Config& c, std::string_view text) -> Result<void> {
+            if (text.empty()) return usage("--debug-root: needs a directory");
+            while (text.size() > 1 && text.ends_with('/')) text.remove_suffix(1);
+            c.own<DebugRoots>().all.emplace_back(text);
+            return {};
+          },
+          Complete::directory)
+          .adding_up(),
+      flag(0, "debuginfod", "if debug information is not here, ask the servers in DEBUGINFOD_URLS"),
+      flag(0, "json", "one JSON object per line")};
 }
 
 int run_symbolize(const Config& config, const std::vector<std::string>& words) {
+  if (config.given("debuginfod"))
+    if (auto can = check_debuginfod(); !can) return list_failed(kSymbolize, can.error());
   Addresses asked;
   for (std::size_t i = 1; i < words.size(); i++)
     if (auto added = add_address(asked, words[i]); !added)
@@ -224,6 +243,9 @@ int run_symbolize(const Config& config, const std::vector<std::string>& words) {
   std::ranges::sort(sorted);
   sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
   auto places = file.find(sorted);
+  if (auto& failed = file.failed())
+    list_note(kSymbolize, fmt::format("{}{}{}{}{}", failed->what, failed->why.empty() ? "" : ": ",
+                                      failed->why, failed->hint.empty() ? "" : ": ", failed->hint));
   Sink out;
   bool any = asked.empty();
   std::vector<std::vector<ShownFrame>> frames(sorted.size());

@@ -24,9 +24,9 @@ constexpr std::uint64_t kMostSwept = 256 << 20;
 constexpr std::size_t kLongest = 16;  // upper bound of an instruction's length in bytes
 
 /// These call no function of the program and are not cancellation points (pthreads(7)): nothing
-/// unwinds through them. They are the most frequently called functions, and in a virtual machine a
-/// plain probe on a return instruction takes ten times as long as the kernel's return probe
-/// (docs/effects.md).
+/// unwinds through them, switches stacks in them or calls them again. They are the most frequently
+/// called functions, and in a virtual machine a plain probe on a return instruction takes ten times
+/// as long as the kernel's return probe (docs/effects.md).
 constexpr std::string_view kNeverUnwound[] = {
     "aligned_alloc",
     "calloc",
@@ -55,47 +55,16 @@ constexpr std::string_view kNeverUnwound[] = {
 FileCode::FileCode(int fd, bool (*emulated)(symbols::EntryStep::Form))
     : fd_(fd), emulated_(emulated), left_(kMostSwept) {}
 
-void FileCode::inspect() {
-  if (std::exchange(inspected_, true)) return;
-  constexpr std::uint64_t kMostDynamic = 1 << 16, kMostSymbols = 16 << 20;
-  const ReadFailures failures;
+bool FileCode::is_go() {
+  if (std::exchange(inspected_, true)) return go_;
   const auto elf = symbols::open_elf(fd_);
-  if (!elf) return;
-  bool unwinds = false;
-  auto see_dynamic = [&](Elf_Scn* section, const GElf_Shdr& header) {
-    auto* data = symbols::section_data(section, header, kMostDynamic);
-    unwinds |= !data;
-    GElf_Dyn entry;
-    for (int i = 0; data && gelf_getdyn(data, i, &entry); i++) {
-      unwinds |= entry.d_tag == DT_SONAME;  // a library that can be executed
-      if (entry.d_tag != DT_NEEDED) continue;
-      const char* name = elf_strptr(elf.get(), header.sh_link, entry.d_un.d_val);
-      const std::string_view library = name ? name : "";
-      for (auto runtime : {"libstdc++.", "libc++", "libgcc_s.", "libunwind"})
-        unwinds |= library.starts_with(runtime);
-    }
-  };
-  auto see_symbols = [&](Elf_Scn* section, const GElf_Shdr& header) {
-    auto* data = symbols::section_data(section, header, kMostSymbols);
-    unwinds |= !data;
-    GElf_Sym symbol;
-    for (int i = 0; data && gelf_getsym(data, i, &symbol); i++) {
-      const char* name = elf_strptr(elf.get(), header.sh_link, symbol.st_name);
-      const std::string_view function = name ? name : "";
-      for (auto unwinder : {"_Unwind_", "pthread_cancel", "pthread_exit", "thrd_exit"})
-        unwinds |= function.starts_with(unwinder);
-    }
-  };
-  symbols::find_section(elf.get(), [&](Elf_Scn* section, const GElf_Shdr& header, auto name) {
+  if (!elf) return false;
+  symbols::find_section(elf.get(), [&](Elf_Scn*, const GElf_Shdr&, auto name) {
     // Go's linker writes these sections, and strip(1) keeps them.
     go_ |= name == ".go.buildinfo" || name.ends_with(".gopclntab");
-    unwinds |= name == ".gcc_except_table";
-    if (header.sh_type == SHT_DYNAMIC) see_dynamic(section, header);
-    if (!unwinds && (header.sh_type == SHT_DYNSYM || header.sh_type == SHT_SYMTAB))
-      see_symbols(section, header);
-    return false;
+    return go_;
   });
-  never_unwinds_ = !symbols::interpreter_of(elf.get()).empty() && !unwinds && !go_ && !failures;
+  return go_;
 }
 
 void FileCode::read_relocations(Elf* elf, Elf_Scn* section, const GElf_Shdr& header) {
@@ -322,9 +291,7 @@ FileCode& ReturnProbes::code(const std::shared_ptr<Fd>& file) {
 ReturnProbe ReturnProbes::of(const std::shared_ptr<Fd>& file, std::string_view function,
                              std::uint64_t begin, bool matched) {
   auto& known = code(file);
-  if (!known.is_go() &&
-      (known.never_unwinds() || std::ranges::binary_search(kNeverUnwound, function)))
-    return {};
+  if (!known.is_go() && std::ranges::binary_search(kNeverUnwound, function)) return {};
   constexpr std::size_t kMostFunctions = 16;
   ReturnProbe probe;
   const ReadFailures failures;
@@ -354,7 +321,7 @@ ReturnProbe ReturnProbes::refused(std::string why, FileCode& code) const {
   if (any_) return {};
   probe.hint +=
       "; --return-trampoline takes the kernel's return probe, which breaks programs that unwind "
-      "through the function";
+      "or switch stacks in the function";
   return probe;
 }
 

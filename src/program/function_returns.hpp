@@ -2,8 +2,11 @@
 //
 // The kernel's return probe replaces the return address on the stack. An unwinder then finds an
 // address without unwind information: exceptions end in terminate(), Rust aborts, cancelled threads
-// run no destructors, Go stops with "unexpected return pc". A probe on each return instruction
-// leaves the stack unchanged. It needs the function's bounds and all its exits.
+// run no destructors, Go stops with "unexpected return pc". At an entry on a stack at higher
+// addresses, the kernel forgets the returns from a lower one: a coroutine that is resumed later
+// ends with SIGILL, or returns to another one's caller. Of nested calls beyond 64, the kernel
+// leaves out the returns. A probe on each return instruction leaves the stack unchanged, and sees
+// all of them. It needs the function's bounds and all its exits.
 #pragma once
 #include <gelf.h>
 
@@ -55,22 +58,12 @@ class FileCode {
   /// The function, or part of one, that .eh_frame describes at this ELF address.
   std::optional<symbols::CodeRange> described_at(std::uint64_t address);
   /// Written in Go: goroutines may move to another thread, and their stacks may be moved.
-  bool is_go() {
-    inspect();
-    return go_;
-  }
-  /// A C-only program that cancels no threads. Never true for a library, whose callers are unknown.
-  bool never_unwinds() {
-    inspect();
-    return never_unwinds_;
-  }
+  bool is_go();
 
  private:
   class Sweep;
   static constexpr std::uint64_t kMostCode = 1 << 20;  ///< bytes of a function
 
-  /// Looks at sections and symbols, once.
-  void inspect();
   std::optional<std::uint64_t> address_of(std::uint64_t offset);
   void read_relocations(Elf* elf, Elf_Scn* section, const GElf_Shdr& header);
   std::uint64_t behind_stub(std::uint64_t address);
@@ -86,7 +79,7 @@ class FileCode {
   int fd_;
   bool (*emulated_)(symbols::EntryStep::Form);
   std::uint64_t left_;  ///< bytes of code that may still be read
-  bool inspected_ = false, go_ = false, never_unwinds_ = false, frames_read_ = false;
+  bool inspected_ = false, go_ = false, frames_read_ = false;
   std::shared_ptr<symbols::ElfSymbols> symbols_;  ///< read when the first function is looked at
   /// By ELF address: from there on, is the stack as at the function's entry?
   std::vector<std::pair<std::uint64_t, bool>> rows_;

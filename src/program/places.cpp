@@ -74,7 +74,7 @@ void add_result(Scope& scope, expression::TypePtr type) {
     scope.missing["retval"] = std::move(why);
     return;
   }
-  if (!type) type = expression::integer_type(8, true);
+  if (!type) type = expression::untyped_register(true);
   scope.names["retval"] = scope.names["$retval"] = {std::move(type), kResult, false, 0};
 }
 

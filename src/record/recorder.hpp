@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/recall.hpp"
@@ -98,6 +99,8 @@ class Recorder : public Recall {
     out_.close();
   }
   const Writer& file() const { return out_; }
+  /// True once, if the file could not be written.
+  bool tells_failure() { return out_.failed() && !std::exchange(told_, true); }
 
  private:
   struct Known {
@@ -127,6 +130,7 @@ class Recorder : public Recall {
   std::size_t answer_bytes_ = 0;
   std::int64_t ahead_ = 0;
   std::uint64_t now_ = 0;
+  bool told_ = false;  ///< that the file has failed
 };
 
 /// The number of a map in the recording, and how its data are laid out.

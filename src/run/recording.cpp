@@ -199,6 +199,7 @@ void end_recording(Session& s, std::uint64_t missed) {
   hold_clock(recorder.now());  // what is still printed has this time
   if (recorder.segments()) return;
   if (recorder.file().failed()) {
+    if (recorder.tells_failure()) s.note("the recording has ended", recorder.file().error());
     s.incomplete = true;
     return;
   }

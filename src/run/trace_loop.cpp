@@ -210,7 +210,7 @@ class Tracing {
       }
       s_.recorder->flush();
       s_.recorder->say_counts(whole_ledger(s_).seen(), s_.ledger.shown);
-      if (!s_.recorder->file().failed() || std::exchange(told_, true)) return;
+      if (!s_.recorder->tells_failure()) return;
       if (s_.recorder->segments())
         return s_.note("a part of the recording is missing", s_.recorder->file().error());
       s_.incomplete = true;
@@ -398,7 +398,6 @@ class Tracing {
   std::uint64_t reports_ = 0;
   std::uint64_t shown_ns_ = 0;  ///< the last report, while a run is recorded
   bool again_ = false, too_many_ = false;
-  bool told_ = false;  ///< that the recording has failed
 };
 
 }  // namespace

@@ -210,6 +210,19 @@ TEST(Recording, WhatWasKilledIsShownToItsLastSecond) {
   }
 }
 
+/// Before the first second ends, and at the last write.
+TEST(Recording, FilesThatCannotBeWritten) {
+  require_tool("execsnoop");
+  for (auto* seconds : {"0.2", "2.5"}) {
+    SCOPED_TRACE(seconds);
+    auto live = run({tool_path("execsnoop"), "--record", "/dev/full", "--duration", seconds});
+    EXPECT_NE(live.status, 0);
+    const auto at = live.err.find("No space left on device");
+    EXPECT_NE(at, std::string::npos) << live.err;
+    EXPECT_EQ(live.err.find("No space left on device", at + 1), std::string::npos) << live.err;
+  }
+}
+
 TEST(Recording, OptionsOfTheTracingAreRefused) {
   require_tool("runqlat");
   TemporaryDirectory directory;

@@ -1,6 +1,9 @@
 // execsnoop: new programs (exec), with their arguments.
 #include "cpu/execsnoop.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "coretap/config.hpp"
 #include "coretap/parse.hpp"
 #include "coretap/sanitize.hpp"
@@ -55,20 +58,23 @@ TextList arguments(const Event& e) {
 }
 
 /// The same with the path of the file instead of argv[0].
-std::string command_line(const Event& e) {
+Arguments with_file(const Event& e) {
   auto all = arguments_of(e);
   if (auto file = text_of(e, e.file); !all.words.empty() && !file.empty() && !is_script(e))
     all.words.front() = file;
-  return line_of(e, all);
+  return all;
 }
+
+std::string command_line(const Event& e) { return line_of(e, with_file(e)); }
 
 bool line_matches(const Config& c, const void* record) {
   auto& e = *static_cast<const Event*>(record);
   auto wanted = c.text("line");
   if (wanted.empty()) return true;
-  std::string line(text_of(e, e.args));
-  std::ranges::replace(line, '\0', ' ');
-  return line.find(wanted) != line.npos;
+  auto has = [&](const Arguments& all) {
+    return fmt::format("{}", fmt::join(all.words, " ")).find(wanted) != std::string::npos;
+  };
+  return has(with_file(e)) || has(arguments_of(e));
 }
 
 }  // namespace
@@ -110,17 +116,20 @@ TOOL(execsnoop) {
                    "-l searches the arguments. There it searches the command name. execveat, and "
                    "programs that a thread other than the first one runs, are shown, too."}},
       .object = skeleton<execsnoop_bpf>(),
-      .options = {shared::pid(), shared::tid(0), shared::uid(), shared::comm(), shared::name('n'),
-                  shared::cgroup(), shared::ppid('P', setting(&Rodata::wanted_parent)),
-                  flag('T', "time", "print the time of day"), shared::timestamp('t'),
-                  shared::print_uid(), flag('x', "fails", "also failed exec attempts"),
-                  flag('q', "quote", "arguments in double quotes", setting(&Rodata::quote)),
-                  free_text('l', "line", "TEXT", "only with this text in the arguments",
-                            Complete::nothing, "a text"),
-                  number(0, "max-args", "N", "maximum number of arguments (default: all)",
-                         Range{.least = 1}, setting(&Rodata::max_args)),
-                  flag('C', "print-cpu", "print the CPU"),
-                  flag('M', "parent", "print the parent's name").also("print-pcomm")},
+      .options =
+          {shared::pid(), shared::tid(0), shared::uid(), shared::comm(), shared::name('n'),
+           shared::cgroup(), shared::ppid('P', setting(&Rodata::wanted_parent)),
+           flag('T', "time", "print the time of day"), shared::timestamp('t'), shared::print_uid(),
+           flag('x', "fails", "also failed exec attempts"),
+           flag('q', "quote", "arguments in double quotes", setting(&Rodata::quote)),
+           free_text(
+               'l', "line", "TEXT",
+               "only with this text in the file and its arguments, or in the program's own name",
+               Complete::nothing, "a text"),
+           number(0, "max-args", "N", "maximum number of arguments (default: all)",
+                  Range{.least = 1}, setting(&Rodata::max_args)),
+           flag('C', "print-cpu", "print the CPU"),
+           flag('M', "parent", "print the parent's name").also("print-pcomm")},
       .hooks =
           {{"programs", {{{progs::on_exec}}}},
            {"failed execve", {{{progs::on_execve, progs::on_failed}}}, "fails"},

@@ -60,6 +60,34 @@ TOOL_TEST(Returns, OfFunctionsThatEndByAJump) {
   EXPECT_EQ(forced.report.body.size(), kCalls);
 }
 
+/// The kernel's return probe would end the program with SIGILL, and leave out nested calls.
+TOOL_TEST(Returns, SwitchedStacksAndManyNestedCalls) {
+  constexpr unsigned kDeep = 150;
+  TemporaryDirectory directory;
+  const auto program = workload_path("coroutines"), file = directory.path() + "/outcome";
+  const auto switches = program + ":switches", nests = program + ":nests";
+  for (auto& tool : std::vector<Strings>{{"funclatency", "-F", switches, nests},
+                                         {"funcslower", "-u", "0", switches, nests},
+                                         {"trace", "r:" + switches, "r:" + nests},
+                                         {"funccount", "r:" + switches, "r:" + nests}}) {
+    SCOPED_TRACE(join(tool));
+    auto report = of_command(tool, {program, std::to_string(kDeep), file});
+    const auto outcome = slurp(file);
+    ASSERT_EQ(outcome.size(), 2 * kDeep + 4) << outcome;
+    EXPECT_TRUE(outcome.starts_with("0101010101") && outcome.ends_with("01 150")) << outcome;
+    auto seen = [&](const char* function) {
+      auto found = lines_with(report.body, {{"target", function}});
+      return tool[0] == "funccount" || tool[0] == "funclatency" ? sum(found, "count")
+                                                                : found.size();
+    };
+    // Calls are timed on one stack, and to some depth; what is left out is counted.
+    EXPECT_EQ(seen("switches") + report.lost("unmatched"), 2 * kDeep);
+    EXPECT_EQ(seen("nests") + report.lost("untracked"), kDeep);
+    EXPECT_GE(seen("switches"), kDeep);
+    EXPECT_GT(seen("nests"), 0u);
+  }
+}
+
 /// A workload of hand-written instructions.
 std::string redzone() {
   auto file = workload_path("redzone");

@@ -317,6 +317,35 @@ TypePtr record_of_tracepoint() {
   return std::make_shared<const Type>(type);
 }
 
+/// In the format file, each argument of a system call has the size of a register, and no sign.
+TEST(Expressions, ArgumentsOfSystemCallsHaveTheirTypes) {
+  const auto members = format_members(
+      "name: sys_enter_test\nID: 1\nformat:\n"
+      "\tfield:int __syscall_nr;\toffset:8;\tsize:4;\tsigned:1;\n"
+      "\tfield:int dfd;\toffset:16;\tsize:8;\tsigned:0;\n"
+      "\tfield:unsigned int fd;\toffset:24;\tsize:8;\tsigned:0;\n"
+      "\tfield:off_t offset;\toffset:32;\tsize:8;\tsigned:0;\n"
+      "\tfield:struct nowhere_t number;\toffset:40;\tsize:8;\tsigned:0;\n",
+      types(), 64);
+  struct {
+    const char* name;
+    std::uint32_t bytes;
+    bool is_signed;
+  } const kWanted[] = {{"dfd", 4, true}, {"fd", 4, false}, {"offset", 8, true}};
+  std::uint32_t at = 64;
+  for (auto& [name, bytes, is_signed] : kWanted) {
+    SCOPED_TRACE(name);
+    const auto member = members->find(name);
+    ASSERT_TRUE(member);
+    EXPECT_EQ(member->place, Member::input);
+    EXPECT_EQ(member->bit, at);
+    EXPECT_EQ(member->type->bytes, bytes);
+    EXPECT_EQ(member->type->is_signed, is_signed);
+    at += 8;
+  }
+  EXPECT_EQ(members->find("__syscall_nr")->type->bytes, 4U);
+}
+
 TEST(Expressions, ReadRecordsOfTracepoints) {
   NEEDS_ROOT;
   struct Record {

@@ -29,7 +29,8 @@ constexpr std::string_view kC = R"(
 #define EXACT __attribute__((noipa))
 #endif
 #define LOCAL __attribute__((noinline)) static
-enum state { IDLE = 1, BUSY = 7, BELOW = -3 };
+enum state { IDLE = 1, BUSY = 7, BELOW = -3, MANY = 200, MORE = 40000, MOST = 0x7fffffff };
+enum unsigned_state { TOP = 0xf0000000u };
 typedef unsigned long word;
 typedef word word2;
 typedef const volatile word2 chain;
@@ -37,6 +38,7 @@ struct request;
 typedef int (*callback)(struct request *, int);
 struct point { int x, y; };
 typedef struct { short lone; char pad; } nameless;
+struct __attribute__((packed)) packed { char first; unsigned six : 6, over : 29; unsigned long most : 40; };
 struct request {
   const char *path;
   struct point at;
@@ -344,6 +346,9 @@ TEST_P(DwarfOfC, TypesAreThoseOfTheSource) {
   EXPECT_EQ(of("next")->to->members->find("next")->bit, record->members->find("next")->bit);
   EXPECT_EQ(types->enumerator("BUSY"), 7);
   EXPECT_EQ(types->enumerator("BELOW"), -3);
+  EXPECT_EQ(types->enumerator("MANY"), 200);
+  EXPECT_EQ(types->enumerator("MORE"), 40000);
+  EXPECT_EQ(types->enumerator("MOST"), 0x7fffffff);
   EXPECT_FALSE(types->enumerator("NONE"));
   EXPECT_EQ(types->named("request_t")->name, "struct request");
   EXPECT_EQ(types->named("chain")->bytes, 8U);

@@ -49,8 +49,10 @@ TEST(MessageFormats, NumbersAreThoseOfPrintf) {
 
 TEST(MessageFormats, ALongIsShownWholeWhereItsTypeIsKnown) {
   EXPECT_EQ(shown("%d", of(type("long", 8, true)), {0x100000000}), "4294967296");
-  EXPECT_EQ(shown("%d", of(integer_type(8, false)), {0xffffffff}), "-1") << "a register";
-  EXPECT_EQ(shown("%lu", of(integer_type(8, false)), {0xffffffff}), "4294967295");
+  EXPECT_EQ(shown("%d", of(integer_type(8, true)), {0x100000000}), "4294967296");
+  EXPECT_EQ(shown("%d", of(untyped_register(false)), {0xffffffff}), "-1");
+  EXPECT_EQ(shown("%d", of(untyped_register(true)), {0x1ffffffff}), "-1");
+  EXPECT_EQ(shown("%lu", of(untyped_register(false)), {0xffffffff}), "4294967295");
 }
 
 TEST(MessageFormats, TextAndCharacters) {
