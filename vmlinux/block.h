@@ -38,6 +38,11 @@ struct block_device {
 	struct gendisk *bd_disk;
 };
 
+struct bdev_inode {
+	struct block_device bdev;
+	struct inode vfs_inode;
+};
+
 struct bio {
 	struct block_device *bi_bdev;
 	blk_opf_t bi_opf;

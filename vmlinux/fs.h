@@ -23,6 +23,7 @@ struct vfsmount {
 struct mount {
 	struct mount *mnt_parent;
 	struct dentry *mnt_mountpoint;
+	struct mnt_namespace *mnt_ns;
 	struct vfsmount mnt;
 };
 
@@ -134,6 +135,10 @@ struct file {
 	const struct path f_path;
 	long long f_pos;
 	void *private_data;
+};
+
+struct backing_file {
+	const struct path user_path;
 };
 
 struct kiocb {

@@ -12,25 +12,33 @@ OPT(bool, by_disk);
 
 TABLE(buffers, struct bufgrow_key, struct bufgrow_counts)
 
+/* The whole disk, also of a partition. */
+inline_ u32 disk_of(struct inode *inode)
+{
+	struct bdev_inode *whole =
+		(void *)inode - bpf_core_field_offset(struct bdev_inode, vfs_inode);
+	struct gendisk *disk = BPF_CORE_READ(whole, bdev.bd_disk);
+
+	return BPF_CORE_READ(disk, major) << 20 | BPF_CORE_READ(disk, first_minor);
+}
+
 /* The row of the running task; NULL: the page is not a block device's, or not wanted. */
 inline_ struct bufgrow_counts *row_of(void *folio)
 {
 	struct address_space *mapping = (void *)folio_mapping(folio);
 	struct inode *inode = BPF_CORE_READ(mapping, host);
 	struct bufgrow_key key = {};
-	u32 disk;
 
 	if ((BPF_CORE_READ(inode, i_mode) & MODE_FORMAT) != MODE_BLOCK_DEVICE || !keep_current())
 		return NULL;
-	disk = BPF_CORE_READ(inode, i_rdev);
-	if (!wanted_disk(disk)) {
+	if (filter_disk_on && !wanted_disk(disk_of(inode))) {
 		count(LEDGER_FILTERED);
 		return NULL;
 	}
 	key.pid = current_tgid();
 	process_comm(key.comm);
 	if (by_disk)
-		key.disk = disk;
+		key.disk = BPF_CORE_READ(inode, i_rdev);
 	return buffers_row(&key);
 }
 

@@ -2,6 +2,7 @@
 /* filelife: removed files, and their age. */
 #include "lib/core/filter.bpf.h"
 #include "lib/core/program.bpf.h"
+#include "lib/paths/file_identity.bpf.h"
 #include "fs/current_removal.bpf.h"
 #include "fs/filelife.h"
 

@@ -3,6 +3,7 @@
 #include "lib/fs/all_files.bpf.h"
 #include "lib/fs/timed_ring_io.bpf.h"
 #include "lib/paths/path_record.bpf.h"
+#include "lib/paths/file_identity.bpf.h"
 #include "fs/fileslower.h"
 
 RECORD(fileslower_event);

@@ -5,6 +5,7 @@
 #include "lib/fs/each_file_io.bpf.h"
 #include "lib/fs/file_counts.bpf.h"
 #include "lib/fs/file_io_text.bpf.h"
+#include "lib/paths/file_identity.bpf.h"
 #include "fs/filetop.h"
 
 TABLE(files, struct filetop_key, struct file_counts)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* fsslower: slow file system operations. */
 #include "lib/paths/path_record.bpf.h"
+#include "lib/paths/file_identity.bpf.h"
 #include "fs/fs_offset.bpf.h"
 #include "fs/fsslower.h"
 

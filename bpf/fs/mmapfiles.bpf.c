@@ -6,6 +6,7 @@
 #include "lib/core/program.bpf.h"
 #include "lib/paths/row_text.bpf.h"
 #include "lib/syscall/syscall.bpf.h"
+#include "lib/paths/file_identity.bpf.h"
 #include "fs/mmapfiles.h"
 
 OPT(bool, by_process);

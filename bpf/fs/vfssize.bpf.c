@@ -4,6 +4,7 @@
 #include "lib/fs/all_files.bpf.h"
 #include "lib/fs/each_file_io.bpf.h"
 #include "lib/fs/file_io_text.bpf.h"
+#include "lib/paths/file_identity.bpf.h"
 #include "fs/vfssize.h"
 
 OPT(__u64, sizes_step);

@@ -3,6 +3,7 @@
 #include "lib/aggregate/aggregate.bpf.h"
 #include "lib/fs/all_files.bpf.h"
 #include "lib/fs/file_io_text.bpf.h"
+#include "lib/paths/file_identity.bpf.h"
 #include "fs/writesync.h"
 
 #define FILE_DSYNC 010000  /* O_DSYNC */

@@ -3,6 +3,7 @@
 #include "lib/core/filter.bpf.h"
 #include "lib/paths/path_record.bpf.h"
 #include "lib/syscall/syscall.bpf.h"
+#include "lib/paths/file_identity.bpf.h"
 #include "memory/mmapsnoop.h"
 
 RECORD(mmapsnoop_event);

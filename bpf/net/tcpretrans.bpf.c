@@ -30,11 +30,11 @@ inline_ int again(struct flow *f, struct sock_owner *owner, struct tcpretrans_ev
 	if (counting) {
 		c = flows_row_of(f, &(owner ?: &nobody)->id);
 		if (c) {
-			__sync_fetch_and_add(&c->retransmits, 1);
+			__sync_fetch_and_add(&c->retransmits, what->segments);
 			__sync_fetch_and_add(&c->bytes, what->length);
 			for (u32 i = 0; i < RETRANSMIT_CAUSES; i++)
 				if (what->cause == i)
-					__sync_fetch_and_add(&c->causes[i], 1);
+					__sync_fetch_and_add(&c->causes[i], what->segments);
 		}
 		return 0;
 	}
@@ -69,7 +69,7 @@ TRACING(on_retransmit, "tp_btf/tcp_retransmit_skb")
 	what.state = sk->__sk_common.skc_state;
 	what.sequence = BPF_CORE_READ(cb, seq);
 	what.length = BPF_CORE_READ(cb, end_seq) - what.sequence;
-	what.segments = BPF_CORE_READ(cb, tcp_gso_segs);
+	what.segments = BPF_CORE_READ(cb, tcp_gso_segs) ?: 1;
 	flow_of(tp, &f);
 	return again(&f, known_owner(tp, sock_slot(sk, false)), &what);
 }

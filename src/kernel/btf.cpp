@@ -225,6 +225,17 @@ bool Btf::has_member(const btf_type* type, std::string_view member) const {
   return false;
 }
 
+std::optional<std::uint32_t> Btf::member_offset(const btf_type* type,
+                                                std::string_view member) const {
+  auto* members = tail<btf_member>(type);
+  for (unsigned i = 0; i < BTF_INFO_VLEN(type->info); i++)
+    if (name(members[i].name_off) == member)
+      return (BTF_INFO_KFLAG(type->info) ? BTF_MEMBER_BIT_OFFSET(members[i].offset)
+                                         : members[i].offset) /
+             8;
+  return {};
+}
+
 Btf::Enumerators Btf::enumerators(const btf_type* type) const {
   Enumerators all;
   if (!type) return all;

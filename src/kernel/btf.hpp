@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -51,6 +52,8 @@ class Btf {
 
   /// True if the struct or union has the member, directly or in unnamed members.
   bool has_member(const btf_type* type, std::string_view member) const;
+  /// In bytes; nullopt: the struct has no such member, or only in unnamed members.
+  std::optional<std::uint32_t> member_offset(const btf_type* type, std::string_view member) const;
   Enumerators enumerators(const btf_type* type) const;
   /// The unnamed enum with this enumerator; nullptr: none. A module's base is not searched.
   const btf_type* enum_with(std::string_view enumerator) const;

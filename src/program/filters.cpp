@@ -19,6 +19,7 @@
 
 #include "base/loop.hpp"
 #include "lib/net/flow.h"
+#include "program/file_identity.hpp"
 #include "program/maps.hpp"
 #include "program/session.hpp"
 #include "program/variables.hpp"
@@ -143,6 +144,7 @@ Result<void> configure_filters(Session& s) {
   filter.on = filter.by_tgid || filter.by_tid || filter.by_uid || filter.by_comm ||
               filter.by_name || filter.by_cgroup;
 
+  set_file_identity(s);
   // In a nested pid namespace this process sees other ids than the kernel program does.
   if (auto here = own_pid_namespace()) set_variable(s, "view_pidns", *here);
   set_variable(s, "filter", &filter, sizeof filter);

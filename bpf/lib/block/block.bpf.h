@@ -77,8 +77,13 @@ inline_ bool rq_done(struct request *rq, u32 bytes)
  */
 inline_ bool missed_start(struct request *rq, bool wanted)
 {
-	return rq->__data_len &&
-	       (wanted || (!filter.on && !filter_disk_on && began_traced(rq->start_time_ns)));
+	u64 start_ns = rq->start_time_ns;
+
+	if (!rq->__data_len || tracing_stopped)
+		return false;
+	if (wanted)
+		return !start_ns || began_traced(start_ns);
+	return !filter.on && !filter_disk_on && began_traced(start_ns);
 }
 
 /* The cgroup that the I/O is charged to; writeback takes it from the pages. NULL: not in version 2.

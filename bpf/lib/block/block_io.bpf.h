@@ -62,7 +62,7 @@ TRACING(on_io_start, "tp_btf/block_io_start")
 	struct request *rq = (struct request *)ctx[0];
 	struct block_io *s = rq_slot(rq);
 
-	if (io_has_end() && s && s->wanted && s->issued) /* its last completion was not seen */
+	if (io_has_end() && s && s->wanted && end_missed(s->issued))
 		count(LEDGER_UNMATCHED);
 	if (!keep_disk(rq) || !keep_submission(rq->bio)) {
 		if (s)

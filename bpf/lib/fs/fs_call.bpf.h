@@ -23,7 +23,6 @@
 #include "lib/core/program.bpf.h"
 #include "lib/syscall/syscall.bpf.h"
 
-FOLLOWED(super_block);
 
 const volatile struct fs_type wanted_types[FS_TYPES] = {};
 

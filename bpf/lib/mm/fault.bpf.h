@@ -16,6 +16,7 @@
 #include "lib/core/filter.bpf.h"
 #include "lib/core/program.bpf.h"
 #include "lib/mm/mapping_changes.bpf.h"
+#include "lib/paths/file_identity.bpf.h"
 
 #define VM_HUGETLB 0x400000
 
@@ -68,6 +69,7 @@ inline_ void area_of(struct area *a, struct vm_area_struct *vma, const bool trus
 		a->id.file.inode = GET(inode, i_ino);
 		a->id.file.generation = GET(inode, i_generation);
 		a->id.file.dev = GET(sb, s_dev);
+		identify_within(&a->id.file, inode, sb);
 		return;
 	}
 	mm = GET(vma, vm_mm);

@@ -11,6 +11,8 @@
 #include "lib/core/task.bpf.h"
 
 FOLLOWED(file);
+FOLLOWED(inode);
+FOLLOWED(super_block);
 
 #define MODE_FORMAT 0170000
 #define MODE_SOCKET 0140000

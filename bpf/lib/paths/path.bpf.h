@@ -10,7 +10,6 @@
 #include "lib/paths/open_file.bpf.h"
 
 FOLLOWED(dentry);
-FOLLOWED(inode);
 FOLLOWED(mount);
 FOLLOWED(path);
 FOLLOWED(task_struct);
@@ -165,16 +164,40 @@ inline_ enum path_kind path_here(struct walked *w, char *to, const struct path *
 	return path_below(w, to, open, &current_fs()->root);
 }
 
+/* FMODE_BACKING is either; the other one is of notifications. */
+#define FMODES_BACKING (1 << 24 | 1 << 25)
+#define MNT_NS_INTERNAL (-22)
+
+/* A layer of an overlay: a copy of a mount, which is in no namespace. */
+inline_ bool is_private(struct vfsmount *m)
+{
+	return (s64)FOLLOW_NUMBER(mount, mount_of(m), mnt_ns) == MNT_NS_INTERNAL &&
+	       !(FOLLOW(vfsmount, m, mnt_flags) & MOUNT_INTERNAL);
+}
+
+/*
+ * A file that is mapped from an overlay is the one below. It has the path by which the
+ * overlay's was opened, since 6.7 in a member of its own (def3ae83da02).
+ */
+inline_ const struct path *path_opened(struct file *file)
+{
+	if (bpf_core_field_exists(struct backing_file, user_path) &&
+	    FOLLOW(file, file, f_mode) & FMODES_BACKING &&
+	    is_private((void *)FOLLOW_NUMBER(path, &file->f_path, mnt)))
+		return (void *)file + bpf_core_field_offset(struct backing_file, user_path);
+	return &file->f_path;
+}
+
 inline_ enum path_kind file_path(struct walked *w, char *to, struct file *file)
 {
-	return path_here(w, to, &file->f_path);
+	return path_here(w, to, path_opened(file));
 }
 
 /* The path as another task sees it. */
 inline_ enum path_kind file_path_of(struct walked *w, char *to, struct file *file,
 				    struct task_struct *task)
 {
-	return path_below(w, to, &file->f_path, &FOLLOW(task_struct, task, fs)->root);
+	return path_below(w, to, path_opened(file), &FOLLOW(task_struct, task, fs)->root);
 }
 
 /* For an event: counts a truncated path. */
@@ -183,19 +206,6 @@ inline_ enum path_kind count_cut(enum path_kind kind)
 	if (kind == PATH_KIND_CUT)
 		count(LEDGER_TRUNCATED);
 	return kind;
-}
-
-/* Identity of a file: its inode number and generation, as inode numbers are reused. */
-inline_ void inode_identity(struct file_id *id, struct inode *inode)
-{
-	id->inode = FOLLOW(inode, inode, i_ino);
-	id->generation = FOLLOW(inode, inode, i_generation);
-	id->dev = FOLLOW(inode, inode, i_sb, s_dev);
-}
-
-inline_ void file_identity(struct file_id *id, struct file *file)
-{
-	inode_identity(id, FOLLOW(file, file, f_inode));
 }
 
 #endif

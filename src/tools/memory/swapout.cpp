@@ -45,7 +45,8 @@ TOOL(swapout) {
           "process has ended or KSM merged the page. CGROUP is the memory cgroup that the page is "
           "charged to, which the kernel does keep.\n\n"
           "Filters apply to the owner: with them, only pages with one owner are counted. Pages are "
-          "counted when they are handed to the swap device; with zswap they may stay in memory. "
+          "counted when they are handed to the swap device; with zswap they may stay in memory, and "
+          "since 6.12 pages with nothing but zeros are only marked (swpout_zero in /proc/vmstat). "
           "Pages that are still in swap unchanged are freed without a write, and are not counted.",
       .overhead =
           "a hook per page written by reclaim, two per run of reclaim; no cost while memory "

@@ -33,9 +33,9 @@ TOOL(tcpretrans) {
       .name = "tcpretrans",
       .summary = "TCP retransmits: which connections send again, in which state",
       .description =
-          "One line for each TCP segment that is sent again because the other end has not "
-          "acknowledged it: a sign of loss, or of an end that does not keep up. T shows what is "
-          "sent: R a segment, L a tail loss probe (with --lossprobe), S a SYN-ACK.\n\n"
+          "One line for each buffer that TCP sends again, as one segment or several, because the "
+          "other end has not acknowledged it: a sign of loss, or of an end that does not keep up. T shows what is "
+          "sent: R data, L a tail loss probe (with --lossprobe), S a SYN-ACK.\n\n"
           "A retransmit runs in the context of whatever task its timer or a packet interrupts. PID "
           "is not that task but the process that was seen to connect, accept or shut down the "
           "socket; if none was seen, as with connections older than the tracer, there is no PID, "
