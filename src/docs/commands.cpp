@@ -369,7 +369,7 @@ const std::vector<OwnCommand>& commands() {
        .most = SIZE_MAX,
        .summary = "what changed between two recordings, and how certain that is",
        .description =
-           "Each file is a recording (biolatency --record before.ctr -d 300), or has the lines that "
+           "Each file is a recording (biolatency --record before.ctr --duration 300), or has the lines that "
            "the tool printed with --json and an interval. Compared are histograms; tables (rates of "
            "counts and sums, and means, of each key); events (rates by command and other labels, "
            "percentiles of their latency); and stacks (time or samples of each function, by itself "

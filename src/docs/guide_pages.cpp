@@ -132,7 +132,7 @@ GuidePage use() {
              "accept fast enough.",
              "guide network"},
             {"Errors: which packets are dropped, and why?", "tcpdrop -c --duration 5",
-             "Counts by reason and connection.", "guide network"}}},
+             "Counts by reason and stack.", "guide network"}}},
           {"Locks",
            {},
            {{"Utilisation: how long are locks of the kernel held?",
@@ -239,7 +239,7 @@ GuidePage memory() {
              "repair fragmented memory once, write 1 to /proc/sys/vm/compact_memory: that takes "
              "CPU time, and delays allocations meanwhile. vm.compaction_proactiveness lets the "
              "kernel do it in the background; high values cost CPU time."},
-            {"What fragments memory?", "extfrag -P 5 1",
+            {"What fragments memory?", "extfrag -a -P 5 1",
              "Rows with FRAGMENTING yes took part of a page block of another type. AMIGTYPE "
              "unmovable is what compaction cannot repair.",
              "The same with -K and -e shows the code. A higher vm.min_free_kbytes makes such "
@@ -336,7 +336,7 @@ GuidePage cpu() {
             {"Do interrupts take CPU time?", "softirqs 5 1",
              "net_rx is received packets, timer and rcu are housekeeping. hardirqs shows the "
              "handlers of devices.",
-             "If one CPU has all of it (-C): spread the queues of the network card over CPUs. "
+             "If one CPU has all of it (--per-cpu): spread the queues of the network card over CPUs. "
              "Moving interrupts by hand works against irqbalance."}}},
           {"Short-lived processes",
            "Processes that end within a sample of top never appear there, but use CPU time. The "
@@ -498,7 +498,7 @@ GuidePage network() {
              "Connections that ended, with their time and bytes. Many short ones to one service: "
              "keep connections open.",
              {}},
-            {"Does one CPU do all the work?", "softirqs -C 5 1", "net_rx of each CPU.",
+            {"Does one CPU do all the work?", "softirqs --per-cpu 5 1", "net_rx of each CPU.",
              "Spread it by more queues of the card, or by rps_cpus. Packets of one connection "
              "then still stay on one CPU."}}}}};
 }

@@ -210,8 +210,14 @@ class Run {
     return {};
   }
 
+  /// Loading programs may take long. Until then a signal ends the process at once, unless a file
+  /// has been begun.
   Result<void> start_program() {
-    if (auto r = attach(); !r) return r;
+    const bool nothing_to_end = !s_.file && !s_.recorder;
+    if (nothing_to_end) let_signals_kill();
+    auto attached = attach();
+    if (nothing_to_end) block_signals();
+    if (!attached) return attached;
     return s_.source->open();
   }
 

@@ -358,7 +358,7 @@ const std::vector<Rule>& table() {
       {.id = "cpu.irq",
        .states = {"cpu_irq"},
        .says = "Interrupts take its CPU",
-       .command = "softirqs -C 10 1",
+       .command = "softirqs --per-cpu 10 1",
        .foreign = true},
       {.id = "mem.limit",
        .states = {"wait_reclaim", "wait_memory_high", "wait_oom", "wait_swap_in", "wait_fault_file",

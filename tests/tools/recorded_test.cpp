@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <filesystem>
+#include <fstream>
 #include <random>
 
 #include "harness.hpp"
@@ -213,9 +214,12 @@ TEST(Recording, WhatWasKilledIsShownToItsLastSecond) {
 /// Before the first second ends, and at the last write.
 TEST(Recording, FilesThatCannotBeWritten) {
   require_tool("execsnoop");
+  const Mounted full("tmpfs", "size=64k");
+  std::ofstream(full.path() + "/file") << std::string(1 << 16, 'x');
   for (auto* seconds : {"0.2", "2.5"}) {
     SCOPED_TRACE(seconds);
-    auto live = run({tool_path("execsnoop"), "--record", "/dev/full", "--duration", seconds});
+    auto live =
+        run({tool_path("execsnoop"), "--record", full.path() + "/one.ctr", "--duration", seconds});
     EXPECT_NE(live.status, 0);
     const auto at = live.err.find("No space left on device");
     EXPECT_NE(at, std::string::npos) << live.err;

@@ -95,6 +95,19 @@ TOOL_TEST(Execsnoop, FilesInText) {
   EXPECT_FALSE(contains(lines, "  env echo")) << lines;
 }
 
+// --line matches what the column ARGS shows, and what the program got as its name.
+TOOL_TEST(Execsnoop, TextInLines) {
+  require_tool("execsnoop");
+  for (auto& [text, found] : std::vector<std::pair<std::string, bool>>{
+           {"/env -i /bin/true", true}, {"env -i /bin/true", true}, {"unlike-any-other", false}}) {
+    SCOPED_TRACE(text);
+    auto result =
+        run({tool_path("execsnoop"), "-l", text, "--", "sh", "-c", "env -i /bin/true; exit 0"});
+    ASSERT_EQ(result.status, 0) << result.err;
+    EXPECT_EQ(contains(result.out, "/env -i /bin/true\n"), found) << result.out;
+  }
+}
+
 TESTS_OF(execsnoop, .events = {"-x -U -T", "hostile --count 2 --action exec"},
          .stress = event_row("runner --count {n}", 600, "storm+execs+fails", "-x").with_children(),
          .long_run = {{.arguments = "-x"}});

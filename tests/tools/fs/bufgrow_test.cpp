@@ -2,6 +2,31 @@
 #include "shared.hpp"
 
 namespace coretap::tooltest {
+// --disk is the whole disk; pages belong to the partition.
+TOOL_TEST(Bufgrow, PartitionsOfADisk) {
+  require_tool("bufgrow");
+  TemporaryDirectory directory;
+  const auto image = directory.path() + "/image";
+  auto made = run({"/bin/sh", "-c",
+                   "truncate -s 32M " + image + " && d=$(losetup -f --show " + image +
+                       ") && addpart $d 1 2048 32768 && echo $d"});
+  if (made.status) throw Skip("no partitions of loop devices here: " + made.err);
+  const auto device = lines(made.out).at(0), disk = device.substr(device.rfind('/') + 1);
+  auto seen = [&](const std::string& of) {
+    auto traced = run({tool_path("bufgrow"), "-D", "--json", "-d", of, "--", "dd",
+                       "if=" + device + "p1", "of=/dev/null", "bs=1M", "count=8"});
+    EXPECT_EQ(traced.status, 0) << traced.err;
+    return sum(lines_with(parse_report(traced.out, traced.err).body, {{"disk", disk + "p1"}}),
+               "added_bytes");
+  };
+  const bool there = ::access((device + "p1").c_str(), R_OK) == 0;
+  if (there) {
+    EXPECT_GE(seen(disk), 8u << 20);
+  }
+  run({"losetup", "-d", device});
+  if (!there) throw Skip("no device files of partitions appear here");
+}
+
 // All pages that it writes are new, and all are dropped at the end.
 TOOL_TEST(Bufgrow, PagesOfADevice) {
   auto seen = observe_all(

@@ -41,6 +41,46 @@ TOOL_TEST(Filetop, OnlyWhatIsAskedFor) {
                    "R " + seen.truth["data"].str() + "\n"});
 }
 
+// An inode number is used again; files of an overlay have no generation.
+TOOL_TEST(Filetop, FilesOfOverlaysThatTakeAnInodeNumberAgain) {
+  require_tool("filetop");
+  require_types_of_modules();
+  TemporaryDirectory directory;
+  auto report = trace_mounts(
+      {"filetop", "-C"},
+      on_own_disk(directory.path(), "mkfs.ext4 -qF",
+                  kOverlay + std::string("for i in 1 2 3 4; do printf 12345 > all/f$i; rm all/f$i; "
+                                         "done")));
+  for (auto* name : {"f1", "f2", "f3", "f4"}) {
+    SCOPED_TRACE(name);
+    auto rows = lines_with(report.body, {{"file", directory.path() + "/disk/all/" + name}});
+    ASSERT_EQ(rows.size(), 1u);
+    expect_fields(rows[0], {{"writes", 1u}, {"write_bytes", 5u}});
+  }
+}
+
+// Each subvolume of btrfs has its own inode numbers, and is a device of its own for stat().
+TOOL_TEST(Filetop, FilesOfSubvolumesWithOneInodeNumber) {
+  require_tool("filetop");
+  require_types_of_modules();
+  TemporaryDirectory directory;
+  const auto devices = directory.path() + "/devices";
+  auto report = trace_mounts(
+      {"filetop", "-C"},
+      on_own_disk(directory.path(), "mkfs.btrfs -q",
+                  "for i in a b; do btrfs subvolume create $i >/dev/null || exit 9; done; "
+                  "printf 1 > a/one; for i in 1 2 3; do printf 12 >> b/other; done; "
+                  "stat -c %Hd:%Ld a/one b/other > " +
+                      devices));
+  const auto truth = lines(slurp(devices));
+  ASSERT_EQ(truth.size(), 2u);
+  auto of = [&](const char* name) {
+    return only(lines_with(report.body, {{"file", directory.path() + "/disk/" + name}}));
+  };
+  expect_fields(of("a/one"), {{"writes", 1u}, {"write_bytes", 1u}, {"device", truth[0]}});
+  expect_fields(of("b/other"), {{"writes", 3u}, {"write_bytes", 6u}, {"device", truth[1]}});
+}
+
 const DeclareTests kFiletop{of_reads_and_writes("filetop")};
 
 }  // namespace coretap::tooltest

@@ -99,6 +99,36 @@ inline MappedFiles maps_of_command(const std::string& tool) {
   return maps;
 }
 
+// ---- file systems with several files of one inode number ----
+
+/// A shell's command: makes a file system on a disk of its own, goes there and does `then`.
+inline std::string on_own_disk(const std::string& directory, const std::string& mkfs,
+                               const std::string& then) {
+  return "cd " + directory + " && truncate -s 150M image && " + mkfs +
+         " image >/dev/null && mkdir disk && mount -o loop image disk && cd disk && " + then;
+}
+inline constexpr char kOverlay[] =
+    "mkdir low up work all && "
+    "mount -t overlay -o lowerdir=low,upperdir=up,workdir=work none all || exit 9; ";
+
+/// The tool's report of the command, in a mount namespace that ends with it.
+inline Report trace_mounts(const Strings& tool, const std::string& command) {
+  const Strings shell{"unshare", "-m", "/bin/sh", "-c", command};
+  auto traced = run(Strings{tool_path(tool[0])} + Strings(tool.begin() + 1, tool.end()) +
+                    Strings{"--json", "--exit-status", "--"} + shell);
+  if (traced.status) throw Skip("no such file system here: " + traced.err);
+  return parse_report(traced.out, traced.err);
+}
+
+/// The types of modules, which tell such files apart, have been there since 5.11.
+inline void require_types_of_modules() {
+  utsname u{};
+  int major = 0, minor = 0;
+  ::uname(&u);
+  std::sscanf(u.release, "%d.%d", &major, &minor);
+  if (major < 6 && (major < 5 || minor < 11)) throw Skip("the kernel has no types of modules");
+}
+
 // ---- tools with two ways to trace operations of a file system (bpf/lib/fs/fs_call.bpf.h) ----
 
 inline constexpr char kFileSystems[] = "ext4 xfs btrfs f2fs fuse nfs";

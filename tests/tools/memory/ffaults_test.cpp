@@ -1,4 +1,5 @@
 // ffaults against a workload that knows its faults per file.
+#include "../fs/shared.hpp"
 #include "shared.hpp"
 
 namespace coretap::tooltest {
@@ -19,6 +20,19 @@ TOOL_TEST(Ffaults, EachFileByItsInode) {
   files.cached.expect(stores.body, seen.truth["file"]);
   EXPECT_EQ(sum(files.cold.rows(stores.body), "major_faults"), 0u);
   EXPECT_GE(stores.lost("filtered"), 60u);
+}
+
+// The kernel maps the file below; the path is the one that the program was started by.
+TOOL_TEST(Ffaults, FilesOfOverlays) {
+  require_tool("ffaults");
+  TemporaryDirectory directory;
+  auto report = trace_mounts({"ffaults"},
+                             on_own_disk(directory.path(), "mkfs.ext4 -qF",
+                                         kOverlay + std::string("cp ") + workload_path("opener") +
+                                             " all/program; all/program --help >/dev/null"));
+  auto faults = only(lines_with(report.body, {{"file", directory.path() + "/disk/all/program"}}));
+  EXPECT_GT(faults["faults"].u64(), 0u);
+  EXPECT_TRUE(lines_with(report.body, {{"file", "/program"}}).empty());
 }
 
 TOOL_TEST(Ffaults, ProcessesAndColumns) {

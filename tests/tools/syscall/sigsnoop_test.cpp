@@ -70,6 +70,37 @@ TOOL_TEST(Sigsnoop, CallsAndSignals) {
   expect_contains(kills.stop_text(), {" SIGTERM ", " ESRCH        -", "EINVAL", "EPERM"});
 }
 
+// A call for a process group: each of its members is a receiver.
+TOOL_TEST(Sigsnoop, EachReceiverOfAGroup) {
+  require_tool("sigsnoop");
+  Process group(Spawn{.argv = {"sh", "-c", "sleep 1000 & sleep 1000 & exec sleep 1000"}});
+  Strings members;
+  ASSERT_TRUE(until([&] {
+    members = lines(run({"pgrep", "-x", "-g", std::to_string(group.pid()), "sleep"}).out);
+    return members.size() == 3;
+  }));
+  std::vector<std::unique_ptr<Tracer>> tracers;
+  for (auto& member : members)
+    tracers.push_back(std::make_unique<Tracer>("sigsnoop", "-k --json -s USR1,WINCH -T " + member));
+  EXPECT_EQ(::kill(-group.pid(), SIGWINCH), 0);
+  for (std::size_t i = 0; i < members.size(); i++) {
+    SCOPED_TRACE(members[i]);
+    auto event = only(tracers[i]->stop().body);
+    expect_fields(event, {{"receivers", 3u}, {"target_comm", "sleep"}});
+    EXPECT_EQ(std::to_string(event["target_tid"].i64()), members[i]);
+  }
+  ::kill(-group.pid(), SIGKILL);
+}
+
+// In its namespace, 1 is another process.
+TOOL_TEST(Sigsnoop, NumbersOfOtherNamespaces) {
+  require_tool("sigsnoop");
+  auto seen = run({tool_path("sigsnoop"), "-k", "--json", "-T", "1", "--", "unshare", "-fp",
+                   "/bin/sh", "-c", "kill -0 1; kill -WINCH 1; true"});
+  EXPECT_EQ(seen.status, 0) << seen.err;
+  EXPECT_TRUE(parse_report(seen.out, seen.err).body.empty()) << seen.out;
+}
+
 // The kernel's own signals, and their sender: the child that exits.
 TOOL_TEST(Sigsnoop, FromTheKernel) {
   auto report = follow("sigsnoop", "signals --rounds 1");
