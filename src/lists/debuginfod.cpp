@@ -34,7 +34,7 @@ std::string setting(const char* name) {
   return value ? value : "";
 }
 
-/// A directory for the download of user nobody, with everything in it, while this exists.
+/// A directory for the download, which the unprivileged user owns. It is removed with this.
 class DownloadDirectory {
  public:
   DownloadDirectory() = default;

@@ -1,4 +1,4 @@
-// Where file systems keep what tells their files apart (bpf/lib/paths/file_identity.bpf.h).
+// Where file systems keep the identity of a file (bpf/lib/paths/file_identity.bpf.h).
 #pragma once
 
 namespace coretap {

@@ -23,7 +23,6 @@
 #include "lib/core/program.bpf.h"
 #include "lib/syscall/syscall.bpf.h"
 
-
 const volatile struct fs_type wanted_types[FS_TYPES] = {};
 
 #define AT_EMPTY 0x1000 /* AT_EMPTY_PATH */

@@ -23,7 +23,7 @@ OPT(__u32, btrfs_root_anon_dev);
 OPT(__u32, ovl_inode_vfs_inode);
 OPT(__u32, ovl_inode___upperdentry);
 
-/* Inode numbers of btrfs are those of a subvolume, which stat(2) shows as a device of its own. */
+/* Inode numbers of btrfs are those of a subvolume, which stat(2) shows as a separate device. */
 inline_ void identify_subvolume(struct file_id *id, struct inode *inode)
 {
 	void *whole = (void *)inode - btrfs_inode_vfs_inode, *root = NULL;
@@ -63,7 +63,7 @@ inline_ void inode_identity(struct file_id *id, struct inode *inode)
 	identify_within(id, inode, sb);
 }
 
-/* Timers, event counters and the like share one inode; their operations tell the kinds apart. */
+/* Timers, event counters and the like share one inode; their operations differ by kind. */
 inline_ void file_identity(struct file_id *id, struct file *file)
 {
 	struct inode *inode = FOLLOW(file, file, f_inode);

@@ -177,7 +177,7 @@ inline_ bool is_private(struct vfsmount *m)
 
 /*
  * A file that is mapped from an overlay is the one below. It has the path by which the
- * overlay's was opened, since 6.7 in a member of its own (def3ae83da02).
+ * overlay's was opened, since 6.7 in a separate member (def3ae83da02).
  */
 inline_ const struct path *path_opened(struct file *file)
 {

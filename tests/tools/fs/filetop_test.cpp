@@ -59,7 +59,7 @@ TOOL_TEST(Filetop, FilesOfOverlaysThatTakeAnInodeNumberAgain) {
   }
 }
 
-// Each subvolume of btrfs has its own inode numbers, and is a device of its own for stat().
+// Each subvolume of btrfs has its own inode numbers, and is a separate device for stat().
 TOOL_TEST(Filetop, FilesOfSubvolumesWithOneInodeNumber) {
   require_tool("filetop");
   require_types_of_modules();

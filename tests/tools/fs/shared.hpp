@@ -101,7 +101,7 @@ inline MappedFiles maps_of_command(const std::string& tool) {
 
 // ---- file systems with several files of one inode number ----
 
-/// A shell's command: makes a file system on a disk of its own, goes there and does `then`.
+/// A shell's command: makes a file system on a separate disk, goes there and does `then`.
 inline std::string on_own_disk(const std::string& directory, const std::string& mkfs,
                                const std::string& then) {
   return "cd " + directory + " && truncate -s 150M image && " + mkfs +
@@ -120,7 +120,7 @@ inline Report trace_mounts(const Strings& tool, const std::string& command) {
   return parse_report(traced.out, traced.err);
 }
 
-/// The types of modules, which tell such files apart, have been there since 5.11.
+/// Such files are distinguished by types of modules, which exist since 5.11.
 inline void require_types_of_modules() {
   utsname u{};
   int major = 0, minor = 0;

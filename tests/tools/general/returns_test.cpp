@@ -80,7 +80,7 @@ TOOL_TEST(Returns, SwitchedStacksAndManyNestedCalls) {
       return tool[0] == "funccount" || tool[0] == "funclatency" ? sum(found, "count")
                                                                 : found.size();
     };
-    // Calls are timed on one stack, and to some depth; what is left out is counted.
+    // Calls are timed on one stack, and to some depth; calls that are left out are counted.
     EXPECT_EQ(seen("switches") + report.lost("unmatched"), 2 * kDeep);
     EXPECT_EQ(seen("nests") + report.lost("untracked"), kDeep);
     EXPECT_GE(seen("switches"), kDeep);
