@@ -46,10 +46,10 @@ inline_ void identify_upper(struct file_id *id, struct inode *inode)
 /* Where number, generation and superblock are those of several files. */
 inline_ void identify_within(struct file_id *id, struct inode *inode, struct super_block *sb)
 {
-	if (btrfs_root_anon_dev && BPF_CORE_READ(sb, s_magic) == BTRFS_SUPER_MAGIC)
+	if (btrfs_root_anon_dev && FOLLOW(super_block, sb, s_magic) == BTRFS_SUPER_MAGIC)
 		identify_subvolume(id, inode);
 	if (ovl_inode___upperdentry && !id->generation &&
-	    BPF_CORE_READ(sb, s_magic) == OVERLAYFS_SUPER_MAGIC)
+	    FOLLOW(super_block, sb, s_magic) == OVERLAYFS_SUPER_MAGIC)
 		identify_upper(id, inode);
 }
 
@@ -69,7 +69,7 @@ inline_ void file_identity(struct file_id *id, struct file *file)
 	struct inode *inode = FOLLOW(file, file, f_inode);
 
 	inode_identity(id, inode);
-	if (!id->generation && BPF_CORE_READ(inode, i_sb, s_magic) == ANON_INODE_FS_MAGIC)
+	if (!id->generation && FOLLOW(inode, inode, i_sb, s_magic) == ANON_INODE_FS_MAGIC)
 		id->generation = (u32)(FOLLOW_NUMBER(file, file, f_op) >> 3);
 }
 
