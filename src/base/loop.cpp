@@ -71,6 +71,12 @@ void block_signal(int number) {
     sigaddset(&blocked_one_by_one, number);
 }
 
+void forget_signals() {
+  auto set = handled();
+  const timespec at_once{};
+  while (sigtimedwait(&set, nullptr, &at_once) > 0) continue;
+}
+
 void let_signals_kill() {
   auto set = handled();
   sigprocmask(SIG_UNBLOCK, &set, nullptr);

@@ -70,6 +70,8 @@ class Loop {
 void block_signals();
 /// Blocks one more signal, for Loop::on_signal(); it stays pending until then.
 void block_signal(int number);
+/// Drops blocked signals that have come: timeout(1) sends its signal twice.
+void forget_signals();
 /// After the loop: restores default actions of signals, but SIGPIPE stays ignored.
 void let_signals_kill();
 /// For a child, before exec: restores the state before block_signals().

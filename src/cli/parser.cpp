@@ -361,8 +361,13 @@ Result<std::vector<std::string>> take_options(Invocation& invocation, std::strin
       invocation.what = Invocation::help;
       continue;
     }
-    if (found >= kElse)
-      return refused_elsewhere(word.substr(0, word.find('=')), elsewhere[found - kElse]);
+    if (found >= kElse) {
+      const auto& other = elsewhere[found - kElse];
+      const auto typed = word.substr(0, word.find('='));
+      // getopt_long() also takes the beginning of a name.
+      if (!typed.ends_with(other.name)) return refused_option(see, options, typed);
+      return refused_elsewhere(typed, other);
+    }
     for (auto& other : elsewhere)
       if (other.letter && other.letter == found)
         return refused_elsewhere(fmt::format("-{}", other.letter), other);

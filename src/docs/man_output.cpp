@@ -230,8 +230,9 @@ void signals(Page& p) {
   p.prose(
       "SIGINT (Ctrl-C), SIGTERM, SIGHUP and SIGQUIT end tracing: what was counted is printed, "
       "and the exit status is 0. A second signal ends the tool immediately. SIGHUP stays ignored if "
-      "it was when the tool started (nohup). Other signals end it in any case: shells start what a "
-      "script runs in the background with SIGINT ignored.");
+      "it was when the tool started (nohup); SIGINT, SIGTERM and SIGQUIT end tracing also if they "
+      "were ignored then, as by shells for background commands of scripts. Signals that come "
+      "before tracing has ended count as one: timeout(1) sends its signal twice.");
   p.prose(
       "What is in the buffer when tracing ends is shown for up to a tenth of a second; the rest is "
       "counted as unread. If the reader of standard output takes nothing, the tool gives up after a "

@@ -147,6 +147,7 @@ Result<std::string> run_program(const std::string& build_id, const std::string& 
         settings.push_back(fmt::format("{}={}", name, value));
   auto pointers = [](std::vector<std::string>& texts) {
     std::vector<char*> all;
+    all.reserve(texts.size() + 1);
     for (auto& text : texts) all.push_back(text.data());
     all.push_back(nullptr);
     return all;

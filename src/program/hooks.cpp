@@ -76,14 +76,16 @@ Hook ended_sockets(When when) {
 }
 
 Hook accepted_connections(When when) {
-  return {.name = "accepted connections",
-          .candidates = {{{ProgramName("on_accept")}},
-                         {.programs = {ProgramName("on_accept_exit")},
-                          .caveat = "who accepts a connection is seen at the ends of system calls, "
-                                    "all of which take a little longer then; not seen: io_uring, "
-                                    "and 32-bit programs on a 64-bit kernel"}},
-          .when = when,
-          .optional = "who accepted a connection is not known"};
+  return {
+      .name = "accepted connections",
+      .candidates = {{{ProgramName("on_accept")}},
+                     {.programs = {ProgramName("on_accept_exit")},
+                      .caveat = "the process that accepts a connection is known from the end of "
+                                "its system call, and all system calls take a little longer "
+                                "meanwhile; not known: that of accepts by io_uring and by "
+                                "32-bit programs on a 64-bit kernel"}},
+      .when = when,
+      .optional = "who accepted a connection is not known"};
 }
 
 }  // namespace coretap

@@ -372,8 +372,9 @@ const char* folded_words(const StackReport& r) {
 }
 
 std::vector<OutputKey> stack_owner() {
-  return {key("comm", "string", "command name"), key("pid", "integer", "process"),
-          key("tid", "integer", "thread")};
+  return {key("comm", "string", "command name"),
+          key("pid", "integer or null", "process; null: stacks are not by process"),
+          key("tid", "integer or null", "thread; null: stacks are not by thread")};
 }
 
 void add(std::vector<OutputKey>& to, const std::vector<OutputKey>& keys) {

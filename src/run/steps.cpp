@@ -44,6 +44,7 @@ Result<int> finish(Session& s, Reporter& reporter, int command_status) {
   const auto missed = s.ledger.count[LEDGER_MISSED];  // counted by links
   s.ledger = whole_ledger(s);
   if (s.recorder) end_recording(s, missed);
+  forget_signals();
   if (!s.out.closed()) let_signals_kill();  // the rest is only printing
   auto finished = reporter.finish(s);
   if (!finished) print_error(s.tool.shown_name(), finished.error());

@@ -29,7 +29,7 @@ TOOL(readahead) {
           "unused mean that it reads too much.\n\n"
           "Pages that a read itself waits for are added in the same way and are included, with "
           "small ages. A large folio is used as a whole and counts as many pages as it has. A "
-          "fault that maps pages around it uses them. UNUSED counts pages read ahead since tracing "
+          "fault that also maps pages beside its own uses them, too. UNUSED counts pages read ahead since tracing "
           "started that no task has used so far; pages that were removed from the cache before a "
           "task used them are in DROPPED.\n\n"
           "Filters apply to the task that reads ahead, not to those that use the pages.",

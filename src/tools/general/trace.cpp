@@ -70,7 +70,7 @@ TOOL(trace) {
           "system call; * matches any text. FUNCTION+0x1c is an instruction within the function, "
           "LIBRARY:0xADDRESS one at an address as objdump shows it; arguments are not known "
           "there. C++ and Rust functions may be named as in the source (app:Class::run), with or "
-          "without parameters, template arguments and the type of the result. If "
+          "without template arguments and the type of the result: all overloads are traced. If "
           "parameters are not known, they may follow the name directly, in parentheses and "
           "without a blank: 'c:open(char *path, int flags) \"%s\", path'.\n\n"
           "Filters and values are C expressions without assignments. Names are arg1 to arg6 and "
