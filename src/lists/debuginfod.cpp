@@ -66,6 +66,7 @@ class SignalsHeld {
   SignalsHeld() {
     sigemptyset(&set_);
     for (int signal : {SIGINT, SIGTERM, SIGCHLD}) sigaddset(&set_, signal);
+    ::signal(SIGCHLD, SIG_DFL);  // if it was ignored at start, none would come
     ::sigprocmask(SIG_BLOCK, &set_, &before_);
   }
   ~SignalsHeld() {
@@ -101,10 +102,10 @@ class SignalsHeld {
   ::setrlimit(RLIMIT_CORE, &no_core);
   ::setrlimit(RLIMIT_FSIZE, &file);
   ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
   const bool without =
       !root || (!::setgroups(0, nullptr) && !::setresgid(kNobodyId, kNobodyId, kNobodyId) &&
                 !::setresuid(kNobodyId, kNobodyId, kNobodyId));
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);  // a change of the user clears it
   const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   if (without && !::chdir("/") && ::dup2(nothing, STDIN_FILENO) >= 0 &&
       ::dup2(output, STDOUT_FILENO) >= 0 && ::dup2(errors, STDERR_FILENO) >= 0) {

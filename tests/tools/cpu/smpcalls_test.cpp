@@ -58,7 +58,10 @@ TOOL_TEST(Smpcalls, EachFunctionAsInTheTrace) {
   auto least = functions(inside, true), most = functions(outside, false);
   if (most.empty()) throw Skip("this kernel has no trace of calls (before 6.4)");
   auto counts = counts_by(report, "function");
-  EXPECT_GE(counts[kReadEvent], 300u);
+  // The kernel's trace may lack a few of the workload's calls, without counting them as lost.
+  constexpr std::uint64_t kCalls = 300;
+  EXPECT_GE(counts[kReadEvent], kCalls);
+  most[kReadEvent] = std::max<std::uint64_t>(most[kReadEvent], kCalls);
   for (auto& [function, n] : least) EXPECT_GE(counts[function], n) << function;
   for (auto& [function, n] : counts) EXPECT_LE(n, most[function]) << function;
 }

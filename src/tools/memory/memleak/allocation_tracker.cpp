@@ -140,7 +140,11 @@ std::vector<OutstandingRow> AllocationTracker::finish() {
   forget_notes();
   std::vector<OutstandingRow> rows;
   rows.reserve(rows_.size());
-  for (auto& [key, row] : rows_) rows.push_back(std::move(row));
+  for (auto& [key, row] : rows_) {
+    // The map has no order.
+    std::ranges::sort(row.blocks, {}, [](auto& b) { return std::pair(b.time_ns, b.address); });
+    rows.push_back(std::move(row));
+  }
   rows_.clear();
   return rows;
 }
