@@ -135,7 +135,9 @@ Result<void> EventTrace::open(Session& s) {
   part_ = s.trace_part;
   const bool writes = part_ || !s.config.files.perfetto.empty();
   // A recording has them for a trace that is made later.
-  if (writes || s.recorder) clocks_ = perfetto::recorded_clocks(perfetto::read_clocks());
+  const auto now = perfetto::read_clocks();
+  // In a timeline of several recordings all have the same clocks: readings differ by nanoseconds.
+  clocks_ = part_ || !(writes || s.recorder) ? now : perfetto::recorded_clocks(now);
   if (!writes) return {};
   tool_ = s.tool.name;
   if (part_)
@@ -230,6 +232,7 @@ void EventTrace::check(Session& s) {
   const auto lost_before = std::exchange(known_lost_, counts[LEDGER_LOST]);
   lost(checked_ns_, now, known_lost_ - lost_before);
   checked_ns_ = now;
+  if (part_) return;
   auto clocks = replaying() ? perfetto::recorded_clocks(clocks_) : perfetto::read_clocks();
   if (perfetto::differ(clocks_, clocks))
     writer_->clocks(clocks_ = replaying() ? clocks : perfetto::recorded_clocks(clocks));

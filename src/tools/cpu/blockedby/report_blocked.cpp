@@ -75,7 +75,6 @@ std::vector<OutputKey> sum_keys() {
 class BlockedReporter : public Reporter {
  public:
   void configure(Session& s) override {
-    s.names.ask_hidden();  // while the right to see addresses is there
     own_.configure(s);
     set_variable(s, "stack_kernel", true);
     bool user = !s.config.given("kernel-stacks-only");

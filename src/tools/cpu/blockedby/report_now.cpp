@@ -82,7 +82,6 @@ class NowReporter : public Reporter {
   bool immediate() const override { return true; }
 
   void configure(Session& s) override {
-    s.names.ask_hidden();  // while the right to see addresses is there
     set_variable(s, "stack_depth", s.stack_depth());
     stacks_.emplace(Stacks::Style{});
     all_ = s.config.given("all");
