@@ -7,9 +7,10 @@ TOOL_TEST(Bufgrow, PartitionsOfADisk) {
   require_tool("bufgrow");
   TemporaryDirectory directory;
   const auto image = directory.path() + "/image";
-  auto made = run({"/bin/sh", "-c",
-                   "truncate -s 32M " + image + " && d=$(losetup -f --show " + image +
-                       ") && addpart $d 1 2048 32768 && echo $d"});
+  auto made =
+      run({"/bin/sh", "-c",
+           "truncate -s 32M " + image + " && d=$(losetup -f --show " + image +
+               ") && { addpart $d 1 2048 32768 && echo $d || { losetup -d $d; false; }; }"});
   if (made.status) throw Skip("no partitions of loop devices here: " + made.err);
   const auto device = lines(made.out).at(0), disk = device.substr(device.rfind('/') + 1);
   auto seen = [&](const std::string& of) {
@@ -23,6 +24,7 @@ TOOL_TEST(Bufgrow, PartitionsOfADisk) {
   if (there) {
     EXPECT_GE(seen(disk), 8u << 20);
   }
+  run({"delpart", device, "1"});
   run({"losetup", "-d", device});
   if (!there) throw Skip("no device files of partitions appear here");
 }
