@@ -17,9 +17,8 @@ inline_ u32 disk_of(struct inode *inode)
 {
 	struct bdev_inode *whole =
 		(void *)inode - bpf_core_field_offset(struct bdev_inode, vfs_inode);
-	struct gendisk *disk = BPF_CORE_READ(whole, bdev.bd_disk);
 
-	return BPF_CORE_READ(disk, major) << 20 | BPF_CORE_READ(disk, first_minor);
+	return disk_number(BPF_CORE_READ(whole, bdev.bd_disk));
 }
 
 /* The row of the running task; NULL: the page is not a block device's, or not wanted. */

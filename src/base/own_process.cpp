@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "base/descriptors.hpp"
+#include "coretap/small_files.hpp"
 
 namespace coretap {
 
@@ -37,6 +38,13 @@ Result<pid_t> start_own_process(std::vector<std::string> words, int output, int 
   posix_spawnattr_destroy(&attributes);
   if (!error) return pid;
   return system_error("cannot start a process", error);
+}
+
+std::string text_of_child(int fd) {
+  std::string text(4096, '\0');
+  text.resize(read_bytes(fd, 0, text.data(), text.size()));
+  while (text.ends_with('\n')) text.pop_back();
+  return text;
 }
 
 }  // namespace coretap

@@ -13,4 +13,7 @@ namespace coretap {
 /// It is in a separate process group: Ctrl-C comes to this process only.
 Result<pid_t> start_own_process(std::vector<std::string> words, int output, int errors);
 
+/// The beginning of a file in memory that a child has written to, without the last line's end.
+std::string text_of_child(int fd);
+
 }  // namespace coretap

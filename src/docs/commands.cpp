@@ -304,8 +304,8 @@ const std::vector<OwnCommand>& commands() {
            "Go programs without it, from the table of their runtime. Otherwise only the names of "
            "symbols are known. Separate .dwo files, and files that dwz shares, are not read. "
            "--debuginfod runs debuginfod-find, which sends the build id of FILE to the servers; "
-           "if root runs it, it does so as user nobody, and the debug file is kept only in the "
-           "directory of DEBUGINFOD_CACHE_PATH, if nobody may write there. Exit status 1: nothing "
+           "if root runs it, it does so as user 65534, without rights, and the debug file is kept only "
+           "in the directory of DEBUGINFOD_CACHE_PATH, if that user may write there. Exit status 1: nothing "
            "is known about any of the addresses.",
        .options = symbolize_options(),
        .examples = {{"symbolize /usr/bin/python3.11 0x1d2e40",
@@ -317,7 +317,7 @@ const std::vector<OwnCommand>& commands() {
        .rights = "The right to read the files.",
        .output =
            "ADDRESS FUNCTION at FILE:LINE. Inlined functions are marked with (inlined); each is "
-           "followed by its caller, on a line of its own, with the line of the call. A function "
+           "followed by its caller, on a separate line, with the line of the call. A function "
            "that is known only by its symbol is followed by the offset in it.",
        .json =
            "Each line has type symbol: address, frames (the innermost first: function, "

@@ -17,7 +17,9 @@
 #include <fmt/format.h>
 
 #include "base/descriptors.hpp"
+#include "base/own_process.hpp"
 #include "coretap/sanitize.hpp"
+#include "coretap/small_files.hpp"
 #include "symbols/elf_symbols.hpp"
 #include "symbols/process_files.hpp"
 
@@ -51,7 +53,8 @@ class DownloadDirectory {
     if (none || !::mkdtemp(path.data())) return system_error("cannot make a directory", errno);
     path_ = std::move(path);
     if (::chown(path_.c_str(), kNobodyId, kNobodyId))
-      return system_error(fmt::format("cannot give {} to user nobody", printable(path_)), errno);
+      return system_error(fmt::format("cannot give {} to user {}", printable(path_), kNobodyId),
+                          errno);
     return {};
   }
   const std::string& path() const { return path_; }
@@ -117,15 +120,8 @@ class SignalsHeld {
   ::_exit(kNotStarted);
 }
 
-std::string text_in(int fd) {
-  std::string text(4096, '\0');
-  const auto got = ::pread(fd, text.data(), text.size(), 0);
-  text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
-  return text;
-}
-
-std::string last_line(std::string text) {
-  while (text.ends_with('\n')) text.pop_back();
+std::string last_line(int fd) {
+  const auto text = text_of_child(fd);
   return text.substr(text.rfind('\n') + 1);
 }
 
@@ -159,16 +155,15 @@ Result<std::string> run_program(const std::string& build_id, const std::string& 
   if (!pid)
     become(argv.data(), environment.data(), output.get(), errors.get(), signals.before(), root);
   const int status = signals.wait_for(pid);
-  const auto said = text_in(errors.get());
-  if (WIFEXITED(status) && WEXITSTATUS(status) == kNotStarted && said.size() == sizeof(int)) {
-    int why = 0;
-    said.copy(reinterpret_cast<char*>(&why), sizeof why);
+  int why = 0;
+  if (WIFEXITED(status) && WEXITSTATUS(status) == kNotStarted &&
+      read_bytes(errors.get(), 0, &why, sizeof why) == sizeof why) {
     auto error = system_error(fmt::format("cannot run {}", kProgram), why);
     if (why == ENOENT) error.hint = "it is in the package debuginfod or elfutils-debuginfod-client";
     return error;
   }
-  if (status) return Error{fmt::format("{} has found nothing", kProgram), last_line(said)};
-  return last_line(text_in(output.get()));
+  if (status) return Error{fmt::format("{} has found nothing", kProgram), last_line(errors.get())};
+  return last_line(output.get());
 }
 
 }  // namespace

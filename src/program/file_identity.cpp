@@ -1,6 +1,8 @@
 #include "program/file_identity.hpp"
 
+#include <iterator>
 #include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -12,26 +14,36 @@ namespace coretap {
 
 namespace {
 
-struct Place {
-  std::string_view module, type, member;
+struct Structure {
+  std::string_view module, name;
+  std::string_view members[2];
 };
-constexpr Place kPlaces[] = {{"btrfs", "btrfs_inode", "vfs_inode"},
-                             {"btrfs", "btrfs_inode", "root"},
-                             {"btrfs", "btrfs_root", "anon_dev"},
-                             {"overlay", "ovl_inode", "vfs_inode"},
-                             {"overlay", "ovl_inode", "__upperdentry"}};
+constexpr Structure kStructures[] = {{"btrfs", "btrfs_inode", {"vfs_inode", "root"}},
+                                     {"btrfs", "btrfs_root", {"anon_dev"}},
+                                     {"overlay", "ovl_inode", {"vfs_inode", "__upperdentry"}}};
 
 }  // namespace
 
 void set_file_identity(Session& s) {
-  for (auto& place : kPlaces) {
-    const auto constant = fmt::format("{}_{}", place.type, place.member);
-    if (!set_variable(s, constant, 0)) return;
-    auto& module = s.kernel.types_of(place.module);
+  if (!set_variable(s, "btrfs_root_anon_dev", 0)) return;  // a program has all of them, or none
+  std::vector<std::uint32_t> built_in;                     // searched in one pass
+  for (std::size_t i = 0; i < std::size(kStructures); i++) {
+    auto& structure = kStructures[i];
+    auto& module = s.kernel.types_of(structure.module);
+    if (!module.is_open() && built_in.empty()) {
+      std::vector<std::string_view> names;
+      names.reserve(std::size(kStructures));
+      for (auto& one : kStructures) names.push_back(one.name);
+      built_in = s.kernel.structures(names);
+    }
     auto& types = module.is_open() ? module : s.kernel.all_types();
-    if (!types.is_open()) return;
-    if (auto* type = types.type(types.find(place.type, BTF_KIND_STRUCT)))
-      set_variable(s, constant, types.member_offset(type, place.member).value_or(0));
+    auto* type =
+        types.type(module.is_open() ? module.find(structure.name, BTF_KIND_STRUCT) : built_in[i]);
+    if (!type) continue;
+    for (auto member : structure.members)
+      if (!member.empty())
+        set_variable(s, fmt::format("{}_{}", structure.name, member),
+                     types.member_offset(type, member).value_or(0));
   }
 }
 

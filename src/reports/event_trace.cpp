@@ -134,11 +134,11 @@ TracedEvent TracedFields::read(const Session& s, std::uint64_t time_ns, const vo
 Result<void> EventTrace::open(Session& s) {
   part_ = s.trace_part;
   const bool writes = part_ || !s.config.files.perfetto.empty();
-  // A recording has them for a trace that is made later.
-  const auto now = perfetto::read_clocks();
-  // In a timeline of several recordings all have the same clocks: readings differ by nanoseconds.
-  clocks_ = part_ || !(writes || s.recorder) ? now : perfetto::recorded_clocks(now);
-  if (!writes) return {};
+  if (!writes && !s.recorder) return {};
+  clocks_ = perfetto::read_clocks();
+  // Readings differ by nanoseconds: a timeline of several recordings has none of theirs.
+  if (!part_) clocks_ = perfetto::recorded_clocks(clocks_);
+  if (!writes) return {};  // a trace may be made of the recording later
   tool_ = s.tool.name;
   if (part_)
     file_.open_part(part_->file);

@@ -190,6 +190,15 @@ Result<void> Recording::hide_names(record::Head& head) {
   return {};
 }
 
+void tell_failure(Session& s) {
+  auto& recorder = *s.recorder;
+  if (!recorder.tells_failure()) return;
+  if (recorder.segments())
+    return s.note("a part of the recording is missing", recorder.file().error());
+  s.incomplete = true;
+  s.note("the recording has ended", recorder.file().error());
+}
+
 void end_recording(Session& s, std::uint64_t missed) {
   auto& recorder = *s.recorder;
   recorder.moment();
@@ -198,11 +207,7 @@ void end_recording(Session& s, std::uint64_t missed) {
   recorder.close();
   hold_clock(recorder.now());  // what is still printed has this time
   if (recorder.segments()) return;
-  if (recorder.file().failed()) {
-    if (recorder.tells_failure()) s.note("the recording has ended", recorder.file().error());
-    s.incomplete = true;
-    return;
-  }
+  if (recorder.file().failed()) return tell_failure(s);
   s.say(fmt::format("recorded {:.1f} s, {} events, {:.1f} KB: {}", seconds, s.ledger.seen(),
                     static_cast<double>(recorder.file().bytes()) / 1024,
                     printable(recorder.file().path())));

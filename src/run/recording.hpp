@@ -49,6 +49,9 @@ class Recording {
   std::optional<Recalling> recalling_;
 };
 
+/// Once, if the recording could not be written.
+void tell_failure(Session& s);
+
 /// When everything has been counted. `missed`: events that no kernel program counts.
 void end_recording(Session& s, std::uint64_t missed);
 

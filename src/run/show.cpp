@@ -178,7 +178,23 @@ std::string_view option_of(std::string_view word) {
   return word.substr(2, word.substr(0, word.find('=')).size() - 2);
 }
 
-bool is_of_interval(const Positional& p) { return p.option == "interval" || p.metavar == "COUNT"; }
+/// Which arguments a command line has, one after another.
+class Arguments {
+ public:
+  explicit Arguments(const Tool& tool)
+      : at_(tool.positionals.begin()), end_(tool.positionals.end()) {}
+
+  /// Is the next word INTERVAL or COUNT?
+  bool next_is_of_interval() {
+    if (at_ == end_) return false;
+    const bool is = at_->option == "interval" || at_->metavar == "COUNT";
+    if (!at_->repeats()) ++at_;
+    return is;
+  }
+
+ private:
+  std::vector<Positional>::const_iterator at_, end_;
+};
 
 /// By its option, or as the argument that tools have for it.
 bool gives_interval(const Tool& tool, const std::vector<std::string>& words) {
@@ -192,18 +208,16 @@ bool gives_interval(const Tool& tool, const std::vector<std::string>& words) {
   return others && !others->empty();
 }
 
-/// The words of the user, and those of the recorded run that they do not replace.
+/// The words of the user, and those of the recorded run that they do not replace. `interval`: they
+/// give one.
 std::vector<std::string> words_to_show(const Tool& tool, const record::Head& head,
-                                       const std::vector<std::string>& more) {
+                                       const std::vector<std::string>& more, bool interval) {
   auto words = more;
-  const bool interval = gives_interval(tool, more);
-  auto positional = tool.positionals.begin();
+  Arguments recorded(tool);
   for (auto& word : head.words) {
     const auto option = option_of(word);
     if (option.empty()) {
-      const bool of_interval = positional != tool.positionals.end() && is_of_interval(*positional);
-      if (positional != tool.positionals.end() && !positional->repeats()) ++positional;
-      if (interval && of_interval) continue;
+      if (recorded.next_is_of_interval() && interval) continue;
     } else if ((interval && option == "interval") ||
                std::ranges::any_of(more, [&](auto& w) { return option_of(w) == option; })) {
       continue;
@@ -234,13 +248,11 @@ Result<void> check_same_tracing(const Tool& tool, const Config& recorded, const 
                  kUsage};
   };
   auto refused = [&](std::string_view option) { return refused_word(fmt::format("--{}", option)); };
-  auto positional = tool.positionals.begin();
-  for (auto& word : shown.words) {
-    const bool of_interval = positional != tool.positionals.end() && is_of_interval(*positional);
-    if (positional != tool.positionals.end() && !positional->repeats()) ++positional;
-    if (!of_interval && std::ranges::find(recorded.words, word) == recorded.words.end())
+  Arguments arguments(tool);
+  for (auto& word : shown.words)
+    if (!arguments.next_is_of_interval() &&
+        std::ranges::find(recorded.words, word) == recorded.words.end())
       return refused_word(word);
-  }
   const auto options = all_options(tool);
   const auto settings = settings_of(tool, recorded);
   for (auto& [name, value] : shown.given_options()) {
@@ -374,7 +386,9 @@ Result<int> show(record::Replay& replay, const std::vector<std::string>& paths,
   if (to && !recorded->config.schedule.interval &&
       std::ranges::any_of(all_options(declared), [](auto& o) { return o.name == "interval"; }))
     arguments.emplace_back("--interval=1");
-  auto parsed = parse_command_line(declared, words_to_show(declared, replay.head(), arguments));
+  const bool other_interval = gives_interval(declared, arguments);
+  auto parsed = parse_command_line(
+      declared, words_to_show(declared, replay.head(), arguments, other_interval));
   if (!parsed) return parsed.error();
   auto tool = declared;
   tool.report = chosen_report(declared, parsed->config);
@@ -396,7 +410,6 @@ Result<int> show(record::Replay& replay, const std::vector<std::string>& paths,
   if (parsed->config.given("lines"))
     return usage("--lines: a recording has no source lines",
                  "coretap symbolize prints those of addresses");
-  const bool other_interval = gives_interval(declared, arguments);
   if (other_interval && parsed->config.schedule.interval < 1)
     return usage("--interval: a recording has readings of each second, not of shorter times");
   Session s(tool, parsed->config);

@@ -210,11 +210,7 @@ class Tracing {
       }
       s_.recorder->flush();
       s_.recorder->say_counts(whole_ledger(s_).seen(), s_.ledger.shown);
-      if (!s_.recorder->tells_failure()) return;
-      if (s_.recorder->segments())
-        return s_.note("a part of the recording is missing", s_.recorder->file().error());
-      s_.incomplete = true;
-      s_.note("the recording has ended", s_.recorder->file().error());
+      tell_failure(s_);
     });
   }
 

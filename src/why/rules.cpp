@@ -265,7 +265,7 @@ bool is_mostly_kernel(const Facts& f) {
   return works_in_kernel(f, kMost);
 }
 
-/// Most of its calls fail, and there are so many that they may take its time in the kernel.
+/// Most of its calls fail, and they are frequent enough to take its time in the kernel.
 bool calls_fail(const Facts& f) {
   constexpr double kLongest = 1e-4;  // s, of a call that fails at once
   auto failed = f.counter("calls.failed");

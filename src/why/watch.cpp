@@ -109,12 +109,8 @@ class Child {
     pid_ = 0;
     if (WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == kDataLost))
       return {};
-    std::string said(4096, '\0');
-    auto got = ::pread(errors_.get(), said.data(), said.size(), 0);
-    said.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
-    while (said.ends_with('\n')) said.pop_back();
     return Error{"cannot account for the time of threads",
-                 said,
+                 text_of_child(errors_.get()),
                  {},
                  WIFEXITED(status) ? WEXITSTATUS(status) : kFailed};
   }

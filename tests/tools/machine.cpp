@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -134,6 +135,13 @@ Trace::~Trace() {
 
 void Trace::turn(const char* value) const {
   for (auto& event : events_) std::ofstream(instance_ + "/events/" + event + "/enable") << value;
+}
+
+bool kernel_before(int major, int minor) {
+  utsname name{};
+  int of[2] = {};
+  if (uname(&name) || sscanf(name.release, "%d.%d", &of[0], &of[1]) != 2) return false;
+  return of[0] < major || (of[0] == major && of[1] < minor);
 }
 
 void Trace::expect_whole() const {

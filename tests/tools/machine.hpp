@@ -52,6 +52,9 @@ class Cgroup {
   std::string path_, mounted_;
 };
 
+/// By its version; an unknown one is a newer kernel.
+bool kernel_before(int major, int minor);
+
 /// A kernel file system mounted in a new directory.
 class Mounted {
  public:

@@ -23,11 +23,6 @@ inline_ struct gendisk *bio_disk(struct bio *bio)
 	return bio->bi_bdev->bd_disk;
 }
 
-inline_ u32 disk_number(struct gendisk *disk)
-{
-	return BPF_CORE_READ(disk, major) << 20 | BPF_CORE_READ(disk, first_minor);
-}
-
 inline_ bool bio_on_wanted_disk(struct bio *bio)
 {
 	return !filter_disk_on || wanted_disk(disk_number(bio_disk(bio)));

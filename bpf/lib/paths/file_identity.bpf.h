@@ -27,9 +27,11 @@ OPT(__u32, ovl_inode___upperdentry);
 inline_ void identify_subvolume(struct file_id *id, struct inode *inode)
 {
 	void *whole = (void *)inode - btrfs_inode_vfs_inode, *root = NULL;
+	u32 device = 0; /* not read in place: the verifier would distinguish what follows */
 
 	bpf_probe_read_kernel(&root, sizeof(root), whole + btrfs_inode_root);
-	bpf_probe_read_kernel(&id->dev, sizeof(id->dev), root + btrfs_root_anon_dev);
+	bpf_probe_read_kernel(&device, sizeof(device), root + btrfs_root_anon_dev);
+	id->dev = device;
 }
 
 /* Inodes of an overlay have no generation, but files below that can be written to do. */

@@ -31,6 +31,7 @@ struct walked {
 	volatile u32 cut;      /* components towards the root are missing */
 	volatile u32 nameless; /* not in a mounted file system */
 	u32 pad;
+	volatile u64 file; /* its address, read back as a number */
 };
 
 inline_ struct mount *mount_of(struct vfsmount *m)
@@ -176,28 +177,34 @@ inline_ bool is_private(struct vfsmount *m)
 }
 
 /*
- * A file that is mapped from an overlay is the one below. It has the path by which the
- * overlay's was opened, since 6.7 in a separate member (def3ae83da02).
+ * The address of the path by which a file was opened. A file that is mapped from an overlay
+ * is the one below, and has it in a separate member since 6.7 (def3ae83da02). A separate
+ * function: of two members, the verifier would check the walk for each.
  */
-inline_ const struct path *path_opened(struct file *file)
+__noinline u64 path_opened(u64 file)
 {
+	u64 own = file + bpf_core_field_offset(struct file, f_path);
+
 	if (bpf_core_field_exists(struct backing_file, user_path) &&
 	    FOLLOW(file, file, f_mode) & FMODES_BACKING &&
-	    is_private((void *)FOLLOW_NUMBER(path, &file->f_path, mnt)))
-		return (void *)file + bpf_core_field_offset(struct backing_file, user_path);
-	return &file->f_path;
+	    is_private((void *)FOLLOW_NUMBER(path, own, mnt)))
+		return file + bpf_core_field_offset(struct backing_file, user_path);
+	return own;
 }
 
 inline_ enum path_kind file_path(struct walked *w, char *to, struct file *file)
 {
-	return path_here(w, to, path_opened(file));
+	w->file = (u64)file;
+	return path_here(w, to, (void *)path_opened(w->file));
 }
 
 /* The path as another task sees it. */
 inline_ enum path_kind file_path_of(struct walked *w, char *to, struct file *file,
 				    struct task_struct *task)
 {
-	return path_below(w, to, path_opened(file), &FOLLOW(task_struct, task, fs)->root);
+	w->file = (u64)file;
+	return path_below(w, to, (void *)path_opened(w->file),
+			  &FOLLOW(task_struct, task, fs)->root);
 }
 
 /* For an event: counts a truncated path. */

@@ -1,5 +1,4 @@
 // perfcount against perf stat, and against workloads that count themselves.
-#include <sys/utsname.h>
 
 #include <cstdio>
 #include <filesystem>
@@ -25,13 +24,6 @@ bool has_event_open(pid_t pid) {
     if (std::filesystem::read_symlink(fd.path(), failed).string() == "anon_inode:[perf_event]")
       return true;
   return false;
-}
-
-bool kernel_before(int major, int minor) {
-  utsname name{};
-  int of[2] = {};
-  if (uname(&name) || sscanf(name.release, "%d.%d", &of[0], &of[1]) != 2) return false;
-  return of[0] < major || (of[0] == major && of[1] < minor);
 }
 
 /// perf stat's counts, by event.

@@ -1,6 +1,5 @@
 // Shared by tests of files and of memory.
 #pragma once
-#include <sys/utsname.h>
 
 #include <future>
 
@@ -122,11 +121,7 @@ inline Report trace_mounts(const Strings& tool, const std::string& command) {
 
 /// Such files are distinguished by types of modules, which exist since 5.11.
 inline void require_types_of_modules() {
-  utsname u{};
-  int major = 0, minor = 0;
-  ::uname(&u);
-  std::sscanf(u.release, "%d.%d", &major, &minor);
-  if (major < 6 && (major < 5 || minor < 11)) throw Skip("the kernel has no types of modules");
+  if (kernel_before(5, 11)) throw Skip("the kernel has no types of modules");
 }
 
 // ---- tools with two ways to trace operations of a file system (bpf/lib/fs/fs_call.bpf.h) ----
@@ -146,12 +141,8 @@ inline bool uses_functions(const Report& report) {
 
 /// Whether functions must be used for a type, as its module has BTF.
 inline bool has_functions(const std::string& type) {
-  utsname u{};
-  int major = 0, minor = 0;
-  if (type == "fuse" || type == "nfs" || ::uname(&u) ||
-      std::sscanf(u.release, "%d.%d", &major, &minor) != 2)
-    return false;
-  return (major > 5 || (major == 5 && minor >= 17)) && !slurp("/sys/kernel/btf/" + type).empty();
+  return type != "fuse" && type != "nfs" && !kernel_before(5, 17) &&
+         !slurp("/sys/kernel/btf/" + type).empty();
 }
 
 /// By the peers' names ("zfsslower"), as links, for file systems without a module in most kernels.
