@@ -28,6 +28,7 @@
 #include "record/recorder.hpp"
 #include "reports/reporter.hpp"
 #include "run/command.hpp"
+#include "run/recording.hpp"
 
 namespace coretap {
 

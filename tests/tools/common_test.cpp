@@ -18,10 +18,6 @@ std::chrono::milliseconds soon() {
 Strings with(const std::string& tool, const Strings& arguments) {
   return Strings{tool_path(tool)} + arguments;
 }
-Result run_tool(const std::string& tool, const Strings& arguments,
-                const std::function<void()>& in_child = {}, const std::string& stdout_path = {}) {
-  return run(with(tool, arguments), in_child, stdout_path);
-}
 std::unique_ptr<Process> start(const std::string& tool, const Strings& arguments,
                                const std::string& stdout_path = {}) {
   return std::make_unique<Process>(

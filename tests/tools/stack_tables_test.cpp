@@ -1,5 +1,7 @@
 // Functions, groups and call trees of tools that sum up stacks: a property of the library, shown by
 // one tool each. Truth: workloads that count themselves, and the CPU time that the kernel has.
+#include <fmt/format.h>
+
 #include "on_terminal.hpp"
 
 namespace coretap::tooltest {

@@ -37,6 +37,10 @@ std::string bin_directory() {
                      std::filesystem::read_symlink("/proc/self/exe").parent_path().string());
 }
 std::string tool_path(const std::string& name) { return bin_directory() + "/" + name; }
+Result run_tool(const std::string& tool, const Strings& arguments,
+                const std::function<void()>& in_child, const std::string& stdout_path) {
+  return run(Strings{tool_path(tool)} + arguments, in_child, stdout_path);
+}
 std::string workload_path(const std::string& name) {
   return environment("CORETAP_WORKLOADS", bin_directory() + "/workloads") + "/" + name;
 }

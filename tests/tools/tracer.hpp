@@ -16,6 +16,9 @@ namespace coretap::tooltest {
 
 std::string bin_directory();
 std::string tool_path(const std::string& name);
+/// As run() does.
+Result run_tool(const std::string& tool, const Strings& arguments,
+                const std::function<void()>& in_child = {}, const std::string& stdout_path = {});
 std::string workload_path(const std::string& name);
 std::vector<std::string> tool_names();
 

@@ -1,4 +1,6 @@
 // blockedby against programs that know the owner of a lock while they waited for it.
+#include <fmt/format.h>
+
 #include "shared.hpp"
 
 namespace coretap::tooltest {

@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "coretap/clock.hpp"
+#include "expect.hpp"
 #include "places.hpp"
 #include "record/recorder.hpp"
 #include "record/store.hpp"
