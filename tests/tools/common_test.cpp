@@ -10,11 +10,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-/// Timeout of actions that must be immediate on this machine; a hang costs no more.
-std::chrono::milliseconds soon() {
-  return std::min(20'000ms, std::chrono::milliseconds(static_cast<int>(5000 * slowness())));
-}
-
 Strings with(const std::string& tool, const Strings& arguments) {
   return Strings{tool_path(tool)} + arguments;
 }
@@ -89,16 +84,6 @@ bool waits_for_its_reader(pid_t pid) {
 
 bool await_programs(pid_t pid) {
   return until([&] { return !bpf_ids(pid).programs.empty(); });
-}
-
-/// The error message of a tool: on stderr, with its name, printable, and nothing on stdout.
-void expect_refusal(const std::string& tool, const Result& result, int status,
-                    const std::string& word = {}) {
-  EXPECT_EQ(result.status, status) << result.err;
-  EXPECT_EQ(result.out, "");
-  EXPECT_TRUE(result.err.starts_with(tool + ": ")) << result.err;
-  EXPECT_TRUE(contains(result.err, word)) << "no '" << word << "' in: " << result.err;
-  EXPECT_TRUE(safe_for_terminals(result.err));
 }
 
 void expect_report(const std::string& tool, const Report& report) {

@@ -14,11 +14,6 @@ using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
 constexpr std::size_t kBatch = 8;
-/// After SIGINT, while others detach, too: mostly grace periods, which emulation hardly lengthens.
-std::chrono::milliseconds ends_within() {
-  return std::min(15'000ms, std::chrono::milliseconds(static_cast<int>(4000 * slowness())));
-}
-
 /// Events that are rare or slow happen as often as the row sets. Samples have to be many.
 std::uint64_t events_of(const stress::Row& row) {
   if (row.tolerance > 0) return row.events / 4;

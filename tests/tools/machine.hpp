@@ -3,6 +3,7 @@
 #include <sys/types.h>
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -21,6 +22,10 @@ inline constexpr bool kArm64 = false;
 
 /// Slowness relative to a usual machine; at least 1.
 double slowness();
+/// Timeout of actions that must be immediate on this machine; a hang costs no more.
+std::chrono::milliseconds soon();
+/// After SIGINT, while others detach, too: mostly grace periods, which emulation hardly lengthens.
+std::chrono::milliseconds ends_within();
 
 /// Programs can make the system calls of 32-bit ones, and those run: kernels can be built or
 /// started without (CONFIG_IA32_EMULATION, ia32_emulation=0). True on arm64.

@@ -206,6 +206,15 @@ void expect_refused(const Strings& words, std::initializer_list<std::string> par
   expect_contains(result.err, parts, where);
 }
 
+void expect_refusal(const std::string& tool, const Result& result, int status,
+                    const std::string& word) {
+  EXPECT_EQ(result.status, status) << result.err;
+  EXPECT_EQ(result.out, "");
+  EXPECT_TRUE(result.err.starts_with(tool + ": ")) << result.err;
+  EXPECT_TRUE(contains(result.err, word)) << "no '" << word << "' in: " << result.err;
+  EXPECT_TRUE(safe_for_terminals(result.err));
+}
+
 void expect_refusals(const std::string& tool, const std::vector<Refusal>& all, Location where) {
   for (auto& [words, says, status] : all)
     expect_refused(Strings{tool, "--duration", "0.1"} + words, {says}, status, where);

@@ -20,6 +20,7 @@
 namespace coretap::tooltest {
 
 using Clock = std::chrono::steady_clock;
+using namespace std::chrono_literals;
 
 namespace {
 
@@ -157,6 +158,14 @@ double slowness() {
     return std::max(1.0, std::chrono::duration<double>(Clock::now() - start).count() / 4 / 0.01);
   }();
   return factor;
+}
+
+std::chrono::milliseconds soon() {
+  return std::min(20'000ms, std::chrono::milliseconds(static_cast<int>(5000 * slowness())));
+}
+
+std::chrono::milliseconds ends_within() {
+  return std::min(15'000ms, std::chrono::milliseconds(static_cast<int>(4000 * slowness())));
 }
 
 // ---- workloads ----
