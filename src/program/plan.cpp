@@ -197,7 +197,9 @@ Result<void> plan_targets(Plan& plan, HookPlan& h, const Config& config, Kernel&
                           const Refused& refused, ProbeFinder& finder) {
   auto& hook = *h.hook;
   auto words = config.probes.known.empty() ? hook.targets(config) : config.probes.known;
-  if (words.empty() && hook.targets != words_of_command_line && !hook.by_word)
+  if (words.empty() && hook.targets != words_of_command_line && !hook.by_word) {
+    if (!config.probes.library.empty())
+      if (auto& files = finder.files(config.probes.library); !files) return files.error();
     return Error{fmt::format("there is nothing to trace: {}", hook.name),
                  fmt::format("tried {}: none has them, or no symbols",
                              !config.probes.library.empty() ? printable(config.probes.library)
@@ -205,6 +207,7 @@ Result<void> plan_targets(Plan& plan, HookPlan& h, const Config& config, Kernel&
                                  ? "programs and libraries that are installed or running"
                                  : "the processes of --pid"),
                  std::string(hook.instead), kUnsupported};
+  }
   auto found = find_targets(words, hook, config, kernel, finder);
   if (!found) {
     auto& e = found.error();
@@ -258,6 +261,9 @@ Result<void> go_without(Plan& plan, const HookPlan& h) {
   auto& hook = *h.hook;
   auto tried = tried_words(h);
   if (!hook.optional.empty()) {
+    // A file that the user has named is not left out.
+    for (auto& way : h.candidates)
+      if (way.missing_symbol && way.missing_symbol->status == kUsage) return *way.missing_symbol;
     const bool foreign = std::ranges::any_of(h.candidates, [](auto& w) {
       return std::ranges::any_of(w.targets, awaits_foreign_syscall);
     });

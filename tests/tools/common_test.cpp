@@ -491,6 +491,16 @@ TOOL_TEST(Common, RefusedItRunsNoCommand) {
 }
 
 // The tool does not kill a command that continues after the tool is interrupted.
+// Also where a tool could do without that hook, or looks for several functions.
+TOOL_TEST(Common, LibraryThatIsNotThere) {
+  for (auto& tool : tool_names()) {
+    if (!has_option(tool, "--library PATH") || expected_missing(tool)) continue;
+    SCOPED_TRACE(tool);
+    expect_refusal(tool, run_tool(tool, "--library /nowhere/at_all --duration 0.1"), 2,
+                   "'/nowhere/at_all': No such file or directory");
+  }
+}
+
 TOOL_TEST(Common, InterruptLeavesTheCommand) {
   Tracer tracer("runqlat",
                 {"--json", "--exit-status", "--", "sh", "-c", "exec sleep 60 >/dev/null 2>&1"});
