@@ -35,25 +35,39 @@ inline_ void starts(struct sock *sk)
 	a->start = bpf_ktime_get_ns();
 }
 
-inline_ int show(const struct tcp_sock *tp, const struct attempt *a, u64 now)
+inline_ int show(const struct tcp_sock *tp, const struct flow *f, const struct attempt *a, u64 now)
 {
 	u64 latency_ns = since(a->start, now);
 	struct tcpconnlat_event *e;
-	struct flow f = {};
 
-	flow_of(tp, &f);
-	if (latency_ns < min_ns || !flow_wanted(&f))
+	if (latency_ns < min_ns)
 		return filtered();
 	e = emit_begin(sizeof(*e));
 	if (!e)
 		return 0;
 	e->head.time_ns = now;
-	e->flow = f;
+	e->flow = *f;
 	e->latency_ns = latency_ns;
 	e->owner = a->owner;
 	if (failed_only)
 		e->error = tp->inet_conn.icsk_inet.sk.sk_err;
 	return emit_end(e);
+}
+
+inline_ void ends(const struct tcp_sock *tp, struct attempt *a)
+{
+	bool timed = a && a->start;
+	struct flow f = {};
+
+	if (!timed && filter.on) /* it was counted when it began, or is older than tracing */
+		return;
+	flow_of(tp, &f);
+	if (!flow_wanted(&f))
+		filtered();
+	else if (timed)
+		show(tp, &f, a, bpf_ktime_get_ns());
+	else
+		count(LEDGER_UNMATCHED);
 }
 
 TRACING(on_state, "tp_btf/inet_sock_set_state")
@@ -73,16 +87,11 @@ TRACING(on_state, "tp_btf/inet_sock_set_state")
 		return 0;
 	}
 	a = sock_slot(sk, false);
-	if (!a || !a->start) {
-		/* Filtered, or older than tracing. */
-		if (!filter.on && failed_only == (newstate == TCP_CLOSE))
-			count(LEDGER_UNMATCHED);
-		return 0;
-	}
 	/* Both ends may connect to each other: the state is then SYN_RECV. */
 	if (failed_only == (newstate == TCP_CLOSE))
-		show(tp, a, bpf_ktime_get_ns());
-	a->start = 0;
+		ends(tp, a);
+	if (a)
+		a->start = 0;
 	return 0;
 }
 

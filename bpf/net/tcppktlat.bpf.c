@@ -114,6 +114,11 @@ inline_ void distribute(u64 latency_ns, u64 softirq_ns, bool by_process)
 		count(LEDGER_UNMATCHED);
 }
 
+inline_ bool reader_wanted(const struct flow *f, bool by_process)
+{
+	return flow_wanted(f) && (!filter.on || (by_process && filter_matches(current_task())));
+}
+
 inline_ int taken(struct tcp_sock *tp, const struct segment *s)
 {
 	u64 now = bpf_ktime_get_ns(), latency_ns = since(s->came, now);
@@ -122,8 +127,7 @@ inline_ int taken(struct tcp_sock *tp, const struct segment *s)
 	struct flow f = {};
 
 	flow_of(tp, &f);
-	if (latency_ns < min_ns || !flow_wanted(&f) ||
-	    (filter.on && !(by_process && filter_matches(current_task()))))
+	if (latency_ns < min_ns || !reader_wanted(&f, by_process))
 		return filtered();
 	if (distribution) {
 		distribute(latency_ns, s->softirq_ns, by_process);
@@ -142,11 +146,12 @@ inline_ int taken(struct tcp_sock *tp, const struct segment *s)
 }
 
 /* Its arrival was not seen. */
-inline_ int unseen(void)
+inline_ int unseen(struct tcp_sock *tp)
 {
-	bool wanted = !filter.on || filter_matches(current_task());
+	struct flow f = {};
 
-	count(wanted ? LEDGER_UNMATCHED : LEDGER_FILTERED);
+	flow_of(tp, &f);
+	count(reader_wanted(&f, in_users_call(tp)) ? LEDGER_UNMATCHED : LEDGER_FILTERED);
 	return 0;
 }
 
@@ -162,7 +167,7 @@ TRACING(on_taken, "tp_btf/tcp_rcv_space_adjust")
 	if (!tp)
 		return 0;
 	if (!u)
-		return unseen();
+		return unseen(tp);
 	for (int i = 0; i < SEGMENTS && u->first != u->behind; i++) {
 		s = segment(u, u->first);
 		if ((s32)(tp->copied_seq - s->seq) <= 0)
@@ -177,7 +182,7 @@ TRACING(on_taken, "tp_btf/tcp_rcv_space_adjust")
 	if ((s32)(tp->copied_seq - u->end) <= 0)
 		return 0;
 	u->end = tp->copied_seq;
-	return unseen();
+	return unseen(tp);
 }
 
 PROGRAM(on_destroy, "tp_btf/tcp_destroy_sock", sock_slot_forget((struct sock *)ctx[0]))

@@ -87,18 +87,23 @@ void TraceFile::open(const std::string& path) {
     return;
   }
   own_ = std::move(*file);
-  to_ = &*own_;
+  open_part(*own_);
+}
+
+void TraceFile::open_part(NewFile& file) {
+  to_ = &file;
+  gzip_.emplace(Compression::fast);
 }
 
 void TraceFile::add(std::string_view bytes) {
   if (failed_) return;
-  if (!gzip_.add(bytes, packed_)) failed_ = Error{"cannot compress the trace", "zlib failed"};
+  if (!gzip_->add(bytes, packed_)) failed_ = Error{"cannot compress the trace", "zlib failed"};
   if (packed_.size() >= kPacked) write(false);
 }
 
 void TraceFile::finish() {
   if (failed_) return;
-  if (!gzip_.finish(packed_)) failed_ = Error{"cannot compress the trace", "zlib failed"};
+  if (!gzip_->finish(packed_)) failed_ = Error{"cannot compress the trace", "zlib failed"};
   write(true);
   if (failed_ || !own_) return;
   if (auto r = own_->finish(); !r) failed_ = r.error();

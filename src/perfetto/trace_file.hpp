@@ -35,7 +35,7 @@ class TraceFile {
   void open(const std::string& path);
   /// A part of a file that has several, each compressed alone; finish() does not rename it. `file`
   /// must outlive this object.
-  void open_part(NewFile& file) { to_ = &file; }
+  void open_part(NewFile& file);
 
   void add(std::string_view bytes);
   void finish();
@@ -49,7 +49,7 @@ class TraceFile {
 
   std::optional<NewFile> own_;
   NewFile* to_ = nullptr;
-  GzipStream gzip_{Compression::fast};
+  std::optional<GzipStream> gzip_;  ///< only of an open file: it needs 0.3 MB
   std::string packed_;
   std::uint64_t bytes_ = 0;
   std::optional<Error> failed_;

@@ -19,7 +19,9 @@ const Tool* recordable(const std::string& name) {
   static std::map<std::string, Tool> all;
   auto* entry = find_tool(name);
   if (!entry) return nullptr;
-  auto& tool = all.try_emplace(name, build(*entry)).first->second;
+  auto known = all.find(name);
+  if (known == all.end()) known = all.try_emplace(name, build(*entry)).first;
+  auto& tool = known->second;
   return tool.report->can_be_recorded() ? &tool : nullptr;
 }
 

@@ -1,4 +1,5 @@
 // `coretap record`, its flight recorder, and dumps as `coretap show` prints them.
+#include <fmt/format.h>
 #include <netinet/in.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -530,7 +531,8 @@ TOOL_TEST(Hindsight, ServeJudgesMetrics) {
                               "after = \"0s\"\nat_most = \"9/1m\"\n"
                               "on = [\"coretap_opensnoop_events_total > 300/s for 3s\","
                               "\"coretap_runqlat_seconds p50 > 1h\"]\n") +
-                entry("opensnoop -x", "hindsight = true") + entry("runqlat", "hindsight = true"));
+                entry(fmt::format("opensnoop -x -p {}", ::getpid()), "hindsight = true") +
+                entry("runqlat", "hindsight = true"));
   std::this_thread::sleep_for(4s);
   for (auto& file : fs::directory_iterator(store))
     EXPECT_FALSE(file.path().filename().string().starts_with("20")) << file.path();

@@ -2,7 +2,11 @@
 // a child reads), `sockets` and `queues`: each in a private network namespace.
 #pragma once
 
+#include <netinet/in.h>
+#include <sys/socket.h>
+
 #include "../harness.hpp"
+#include "coretap/fd.hpp"
 
 namespace coretap::tooltest {
 
@@ -41,6 +45,35 @@ inline std::vector<std::uint64_t> client_ports(const Json& truth) {
   return ports;
 }
 inline std::uint64_t client_port(const Observed& seen) { return client_ports(seen.truth).at(0); }
+
+// Sockets of the test itself, at 127.0.0.1.
+
+class Listener {
+ public:
+  explicit Listener(int backlog) {
+    socklen_t size = sizeof address_;
+    address_.sin_family = AF_INET;
+    address_.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    auto* address = reinterpret_cast<sockaddr*>(&address_);
+    if (::bind(socket_.get(), address, size) || ::listen(socket_.get(), backlog) ||
+        ::getsockname(socket_.get(), address, &size))
+      throw std::runtime_error("cannot listen");
+  }
+  std::uint16_t port() const { return ntohs(address_.sin_port); }
+  Fd accept() const { return Fd(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC)); }
+  /// Without waiting for an answer.
+  Fd connect() const {
+    Fd from(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (::connect(from.get(), reinterpret_cast<const sockaddr*>(&address_), sizeof address_) &&
+        errno != EINPROGRESS)
+      throw std::runtime_error("cannot connect");
+    return from;
+  }
+
+ private:
+  Fd socket_{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+  sockaddr_in address_{};
+};
 
 // For rows of the stress tests.
 

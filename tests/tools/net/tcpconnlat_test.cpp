@@ -47,6 +47,17 @@ TOOL_TEST(Tcpconnlat, AttemptsThatFail) {
   for (auto& seen : {refused, polled, late}) EXPECT_EQ(own(seen, late.report(1)).size(), 0u);
 }
 
+TOOL_TEST(Tcpconnlat, OlderAttemptsOfOtherPorts) {
+  const Listener listener(0);  // has room for one connection: later attempts get no answer
+  std::vector<Fd> attempts;
+  for (int i = 0; i < 4; i++) attempts.push_back(listener.connect());
+  Tracer other("tcpconnlat", Strings{"--json", "--strict", "-x", "-P", "1"});
+  Tracer same("tcpconnlat", Strings{"--json", "-x", "-P", std::to_string(listener.port())});
+  attempts.clear();
+  EXPECT_GE(other.stop().lost("filtered"), 2u);
+  EXPECT_GE(same.stop().lost("unmatched"), 2u);
+}
+
 TESTS_OF(tcpconnlat, .events = {"-w", "tcp"}, .stress = sessions(400, 1, {}, "--unbound"));
 
 }  // namespace coretap::tooltest

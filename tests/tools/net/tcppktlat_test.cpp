@@ -81,6 +81,19 @@ TOOL_TEST(Tcppktlat, FiltersAndText) {
                          seen.truth["port"].text() + " * *"));
 }
 
+TOOL_TEST(Tcppktlat, OlderDataOfOtherPorts) {
+  const Listener listener(1);
+  const auto client = listener.connect();
+  const auto server = listener.accept();
+  ASSERT_EQ(::write(client.get(), "older", 5), 5);
+  Tracer other("tcppktlat", Strings{"--json", "--strict", "-l", "1"});
+  Tracer same("tcppktlat", Strings{"--json", "-l", std::to_string(listener.port())});
+  char data[8];
+  ASSERT_EQ(::read(server.get(), data, sizeof data), 5);
+  EXPECT_GE(other.stop().lost("filtered"), 1u);
+  EXPECT_EQ(same.stop().lost("unmatched"), 1u);
+}
+
 TESTS_OF(tcppktlat, .reports = {{ReportKind::events}, {ReportKind::aggregate, {"-H"}}},
          .events = {{}, "tcpio"},
          .stress = event_row("tcpio --messages {n}", 1000, "messages", {}, "reader_pid"),
