@@ -197,9 +197,7 @@ Result<void> plan_targets(Plan& plan, HookPlan& h, const Config& config, Kernel&
                           const Refused& refused, ProbeFinder& finder) {
   auto& hook = *h.hook;
   auto words = config.probes.known.empty() ? hook.targets(config) : config.probes.known;
-  if (words.empty() && hook.targets != words_of_command_line && !hook.by_word) {
-    if (!config.probes.library.empty())
-      if (auto& files = finder.files(config.probes.library); !files) return files.error();
+  if (words.empty() && hook.targets != words_of_command_line && !hook.by_word)
     return Error{fmt::format("there is nothing to trace: {}", hook.name),
                  fmt::format("tried {}: none has them, or no symbols",
                              !config.probes.library.empty() ? printable(config.probes.library)
@@ -207,7 +205,6 @@ Result<void> plan_targets(Plan& plan, HookPlan& h, const Config& config, Kernel&
                                  ? "programs and libraries that are installed or running"
                                  : "the processes of --pid"),
                  std::string(hook.instead), kUnsupported};
-  }
   auto found = find_targets(words, hook, config, kernel, finder);
   if (!found) {
     auto& e = found.error();
@@ -261,9 +258,6 @@ Result<void> go_without(Plan& plan, const HookPlan& h) {
   auto& hook = *h.hook;
   auto tried = tried_words(h);
   if (!hook.optional.empty()) {
-    // A file that the user has named is not left out.
-    for (auto& way : h.candidates)
-      if (way.missing_symbol && way.missing_symbol->status == kUsage) return *way.missing_symbol;
     const bool foreign = std::ranges::any_of(h.candidates, [](auto& w) {
       return std::ranges::any_of(w.targets, awaits_foreign_syscall);
     });
@@ -306,6 +300,9 @@ Result<Plan> make_plan(const Tool& tool, const Config& config, Kernel& kernel, b
                        const Refused& refused) {
   Plan plan;
   ProbeFinder finder(config);
+  // Also for hooks that the tool can do without: the user has named the file.
+  if (auto& library = config.probes.library; library.find('/') != library.npos)
+    if (auto& files = finder.files(library); !files) return files.error();
   Judge judge(config, kernel, object, refused, finder);
   for (auto& hook : tool.hooks) {
     const bool has_event = !hook.event || hook.event < config.sampling.events.size();

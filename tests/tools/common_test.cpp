@@ -490,7 +490,6 @@ TOOL_TEST(Common, RefusedItRunsNoCommand) {
   EXPECT_FALSE(std::filesystem::exists(mark));
 }
 
-// The tool does not kill a command that continues after the tool is interrupted.
 // Also where a tool could do without that hook, or looks for several functions.
 TOOL_TEST(Common, LibraryThatIsNotThere) {
   for (auto& tool : tool_names()) {
@@ -501,6 +500,7 @@ TOOL_TEST(Common, LibraryThatIsNotThere) {
   }
 }
 
+// The tool does not kill a command that continues after the tool is interrupted.
 TOOL_TEST(Common, InterruptLeavesTheCommand) {
   Tracer tracer("runqlat",
                 {"--json", "--exit-status", "--", "sh", "-c", "exec sleep 60 >/dev/null 2>&1"});

@@ -144,7 +144,7 @@ struct Refusal {
 };
 /// The error message of a tool: on stderr, with its name, printable, and nothing on stdout.
 void expect_refusal(const std::string& tool, const Result& result, int status,
-                    const std::string& word = {});
+                    const std::string& word = {}, Location where = Location::current());
 void expect_refusals(const std::string& tool, const std::vector<Refusal>& all,
                      Location where = Location::current());
 inline const Workload::How kLinger{.linger = true};
